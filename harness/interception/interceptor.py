@@ -134,6 +134,7 @@ class Interceptor(ABC):
                 try:
                     with real_timers():
                         sent = await send()
+                    seconds = work.elapsed_s
                 except BaseException as error:
                     work.abandon()
                     if not isinstance(error, asyncio.CancelledError):
@@ -147,9 +148,9 @@ class Interceptor(ABC):
                 sent.passed_through.stream.on_end = partial(self._on_end, place, work)
                 return sent
             # At once, not when virtual time has passed: it stands still while other requests wait for their permits.
-            self.received(place, sent, work.elapsed_s)
+            self.received(place, sent, seconds)
             permit.spent(sent.response)
-            self.end(place, sent, await work.end())
+            self.end(place, sent, await work.end(seconds))
             return sent
 
     async def _on_end(self, place: Place, work: RealWork, sent: SendResult) -> None:
@@ -172,9 +173,10 @@ class Interceptor(ABC):
                 if not permit.answered(sent.response):
                     break
                 self.drop(place)
-            self.received(place, sent, real.monotonic() - began)
+            seconds = charge_since(began, effects)
+            self.received(place, sent, seconds)
             permit.spent(sent.response)
-            self.end(place, sent, charge_since(began, effects))
+            self.end(place, sent, seconds)
             return sent
 
     def reply_blocking(self, reply: PreparedReply) -> SendResult:

@@ -73,6 +73,8 @@ class Permits:
 
     def __exit__(self, *_: object) -> None:
         self._ended = True
+        with suppress(OSError):
+            Client(self._listener.address).close()  # wakes the thread that accepts, which then ends
         self._listener.close()
 
     def status(self) -> str:

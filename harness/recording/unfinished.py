@@ -38,7 +38,8 @@ class UnfinishedRun:
     def __init__(self, folder: Path, scrubber: Scrubber) -> None:
         self._folder, self._scrubber = folder, scrubber
         self._calls: list[Recording] = []
-        """The calls as they are written."""
+        self._texts: list[bytes] = []
+        """What is written of each call."""
         self._ends_with_error = False
         self._lock = Lock()  # tools make requests from threads
 
@@ -52,6 +53,7 @@ class UnfinishedRun:
                     shutil.rmtree(path, ignore_errors=True)
                     continue
                 self._calls.append(call)
+                self._texts.append(b"".join(files.write(call).values()))
                 whole = call if whole is None else merged(whole, call)
         return whole
 
@@ -78,16 +80,14 @@ class UnfinishedRun:
             if not call:
                 return
             known = self._scrubber.secrets.known
-            self._append(call)
-            if self._scrubber.secrets.known > known:  # a secret that this call reveals may be in those before
-                before, self._calls = self._calls, []
-                for each in before:
-                    self._append(each)
-
-    def _append(self, call: Recording) -> None:
-        self._calls.append(self._scrubber.recording(call))
-        with suppress(OSError):
-            self._write(self._folder / _name(len(self._calls)), self._calls[-1])
+            self._calls.append(call)
+            self._texts.append(b"")
+            self._write(len(self._calls) - 1)
+            # What this call reveals may be in those before.
+            found = [value.encode() for value in self._scrubber.secrets.found_after(known)]
+            for at, text in enumerate(self._texts[:-1]):
+                if any(value in text for value in found):
+                    self._write(at)
 
     def kept(self, *, but_last: bool) -> int:
         """Return the number of calls that answer the next recording.
@@ -97,6 +97,7 @@ class UnfinishedRun:
         if but_last and self._calls and not self._ends_with_error:
             shutil.rmtree(self._folder / _name(len(self._calls)), ignore_errors=True)
             self._calls.pop()
+            self._texts.pop()
         if not self._calls:
             self._leave_nothing()
         return len(self._calls)
@@ -110,18 +111,22 @@ class UnfinishedRun:
                 shutil.rmtree(whole)
                 whole.parent.rmdir()
 
-    def _write(self, path: Path, call: Recording) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        ignore = self._folder.parent.parent / _GITIGNORE
-        if not ignore.exists():
-            ignore.write_text("*\n", encoding="utf-8")  # these files are nobody's to commit
+    def _write(self, at: int) -> None:
+        """Write the call at this index without the secrets that are known now."""
+        found = files.write(self._scrubber.recording(self._calls[at]))
+        self._texts[at] = b"".join(found.values())
+        path = self._folder / _name(at + 1)
         new = path.with_name(f".{path.name}.{os.getpid()}")
-        new.mkdir()
-        for name, data in files.write(call).items():
-            (new / name).write_bytes(data)
-        if path.exists():
-            shutil.rmtree(path)
-        new.rename(path)
+        with suppress(OSError):
+            new.mkdir(parents=True)
+            for name, data in found.items():
+                (new / name).write_bytes(data)
+            ignore = self._folder.parent.parent / _GITIGNORE
+            if not ignore.exists():
+                ignore.write_text("*\n", encoding="utf-8")  # these files are nobody's to commit
+            if path.exists():
+                shutil.rmtree(path)
+            new.rename(path)
 
 
 def _name(number: int) -> str:

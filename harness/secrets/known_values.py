@@ -92,6 +92,10 @@ class KnownValues:
     def __len__(self) -> int:
         return len(self._names) + (len(self._parent) if self._parent else 0)
 
+    def after(self, number: int) -> list[str]:
+        """Return the values that were added here after the first `number`, those of the parent included."""
+        return [*self._names][number - (len(self._parent) if self._parent else 0) :]
+
     def _layers(self) -> list[KnownValues]:
         return [self] if self._parent is None else [*self._parent._layers(), self]
 

@@ -105,6 +105,10 @@ class Secrets:
         """The number of values that are replaced everywhere. It grows as secrets are found."""
         return len(self._known)
 
+    def found_after(self, known: int) -> list[str]:
+        """Return the values that were found since their number was `known`."""
+        return self._known.after(known)
+
     @property
     def unprotected(self) -> Collection[str]:
         """The names of secret variables whose values are too short or too common to be searched for."""

@@ -155,9 +155,12 @@ class RealWork:
         """The real seconds since the work began."""
         return round(real.monotonic() - self._began, MEASURED_PRECISION)
 
-    async def end(self) -> float:
-        """Advance virtual time to the end of the work, and return its duration in seconds."""
-        seconds = self.elapsed_s
+    async def end(self, seconds: float | None = None) -> float:
+        """Advance virtual time to the end of the work, and return its duration in seconds.
+
+        It is what `elapsed_s` was at its end; None if that is now.
+        """
+        seconds = self.elapsed_s if seconds is None else seconds
         if self._loop is None:
             return seconds
         end, seconds = self._loop.end_of_work(self._virtual, seconds)

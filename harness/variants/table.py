@@ -158,7 +158,11 @@ def _change_lines(name: str, changed: Sequence[ScenarioChange]) -> Iterator[str]
 def _message_lines(check: str) -> Iterator[str]:
     """Yield the message of a check line by line, shortened."""
     name, _, said = printable(check, keep_newlines=True).rstrip().partition(": ")
-    lines = [f"{name}:", *(f"  {line}" for line in said.split("\n"))] if "\n" in said else [f"{name}: {said}" if said else name]
+    lines = (
+        [f"{name}:", *(f"  {line}" for line in said.split("\n"))]
+        if "\n" in said
+        else [f"{name}: {said}" if said else name]
+    )
     yield from (clip(line, _MAX_LINE_LENGTH) for line in lines[:_MAX_LINES])
     if len(lines) > _MAX_LINES:
         yield f"… {plural(len(lines) - _MAX_LINES, 'more line')}"
