@@ -147,8 +147,12 @@ def test_a_blocking_sleep_is_the_latency_of_its_node(run: Run) -> None:
 
 
 def test_a_thread_with_the_number_of_one_that_has_ended_belongs_to_the_run(run: Run) -> None:
-    # The first one is there when the run begins. The system gives its number to the next thread.
-    ending = threading.Event()
+    # The first one is there when the run begins. The system gives its number to the next thread, as others have those
+    # that threads of earlier tests have left.
+    ending, over = threading.Event(), threading.Event()
+    others = [threading.Thread(target=over.wait) for _ in range(64)]
+    for other in others:
+        other.start()
     before = threading.Thread(target=ending.wait)
     before.start()
     body = """
@@ -163,6 +167,7 @@ return {"number": number}
 """
     before.name, before.ending = "before the run", ending  # type: ignore[attr-defined]
     outcome = run(body, head="import threading, time")
+    over.set()
     assert read(outcome) == {"number": before.ident}
     assert outcome.observed.latency["total"] == 20
 
