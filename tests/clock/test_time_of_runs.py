@@ -147,27 +147,32 @@ def test_a_blocking_sleep_is_the_latency_of_its_node(run: Run) -> None:
 
 
 def test_a_thread_with_the_number_of_one_that_has_ended_belongs_to_the_run(run: Run) -> None:
-    # The first one is there when the run begins. The system gives its number to the next thread, as others have those
-    # that threads of earlier tests have left.
-    ending, over = threading.Event(), threading.Event()
-    others = [threading.Thread(target=over.wait) for _ in range(64)]
-    for other in others:
-        other.start()
+    # The first one is there when the run begins. The system gives its number to one of the next threads.
+    ending = threading.Event()
     before = threading.Thread(target=ending.wait)
     before.start()
-    body = """
-others = {each.name: each for each in threading.enumerate()}
+    body = f"""
+others = {{each.name: each for each in threading.enumerate()}}
 others["before the run"].ending.set()
 others["before the run"].join()
-thread = threading.Thread(target=time.sleep, args=(20,))
-thread.start()
-number = thread.ident
-thread.join()
-return {"number": number}
+found, threads = threading.Event(), []
+
+def work():
+    found.wait()
+    if threading.get_ident() == {before.ident}:
+        time.sleep(20)
+
+while not threads or (threads[-1].ident != {before.ident} and len(threads) < 200):
+    threads.append(threading.Thread(target=work))
+    threads[-1].start()
+number = threads[-1].ident
+found.set()
+for thread in threads:
+    thread.join()
+return {{"number": number}}
 """
     before.name, before.ending = "before the run", ending  # type: ignore[attr-defined]
     outcome = run(body, head="import threading, time")
-    over.set()
     assert read(outcome) == {"number": before.ident}
     assert outcome.observed.latency["total"] == 20
 
