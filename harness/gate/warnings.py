@@ -10,9 +10,12 @@ from typing import Any, Final
 
 from harness.gate.ruling import Part, Ruling
 from harness.report.baseline_file import baseline_text, is_baseline_file
-from harness.report.formatting import plural
+from harness.report.formatting import plural, some_of
 from harness.report.reading import results_file
-from harness.report.scenario_runs import Run
+from harness.report.scenario_runs import Pair, Pairing, Run
+from harness.report.strictness import weaker
+
+_MAX_NAMES: Final = 5
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,35 @@ def _was_saved_from(run: Run, path: Path, baseline: Path) -> bool:
         return False
     is_later = baseline.stat().st_mtime_ns >= results_file(path).stat().st_mtime_ns
     return is_later and baseline.read_text(encoding="utf-8") == baseline_text(run)
+
+
+def of_expectations(pairing: Pairing) -> Iterator[GateWarning]:
+    """Yield a warning about the scenarios that expect less than in the baseline, as far as the results say."""
+    found = sorted((pair.after.label, "; ".join(less)) for pair in pairing.pairs if (less := _less(pair)))
+    if found:
+        some = some_of([f"{label} ({less})" for label, less in found], _MAX_NAMES)
+        message = f"{plural(len(found), 'scenario')} with weaker expectations than in the baseline: {some}"
+        yield GateWarning("weaker-expectations", message, [label for label, _ in found])
+
+
+def _less(pair: Pair) -> list[str]:
+    before, after = pair.before, pair.after
+    lighter = after.weight < before.weight
+    found = [f"its weight {before.weight:g} → {after.weight:g}"] if lighter else []
+    if (
+        after.verdict != "passed"
+    ):  # that it expects less has not helped it, and a run that ends early has fewer checks
+        return found
+    if pair.expects_other:
+        found += weaker(before.strictness, after.strictness)
+        failed = max(
+            (each.score for each in before.repeats.values() if each.verdict == "failed"), default=-1.0
+        )
+        passed = min(each.score for each in after.repeats.values() if each.verdict == "passed")
+        found += (
+            [f"passes with a score of {passed:.2f}, and failed with {failed:.2f}"] if passed <= failed else []
+        )
+    return found
 
 
 def of_rules(part: Part, rulings: Sequence[Ruling]) -> Iterator[GateWarning]:

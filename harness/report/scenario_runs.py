@@ -16,6 +16,7 @@ from harness.report.formatting import percent, plural
 from harness.report.group import GraphCoverage
 from harness.report.reading import read_lines, results_file
 from harness.report.repeats import NOT_PASSED, Key, Line, label, worst
+from harness.report.strictness import Strictness
 from harness.report.summary import nothing_ran, summary_of, why_incomplete
 from harness.source.display import clip
 from harness.source.document import shown_path
@@ -56,6 +57,7 @@ class ScenarioRuns:
     failed        failed checks of the first run with less than the full score: message by name
     cause         why that run did not pass, on one line; "" if it passed
     expectations  digest of its expectations; "" if unknown
+    strictness    the weights and bounds of its checks
     unanswered    the repeats that could not be judged because nothing answered a call, which no agent causes
     """
 
@@ -71,6 +73,7 @@ class ScenarioRuns:
     expectations: str = ""
     repeats: dict[int, Repeat] = field(default_factory=dict)
     unanswered: set[int] = field(default_factory=set)
+    strictness: Strictness = field(default_factory=Strictness)
 
     @property
     def key(self) -> Key:
@@ -154,6 +157,7 @@ class ScenarioCollector:
         if is_unanswered(line["verdict"], line["error"]):
             scenario.unanswered.add(line["repeat"])
         scenario.weight = line["weight"]
+        scenario.strictness.add(line["checks"])
         scenario.expectations = line.get("expectations") or scenario.expectations
         scenario.varies = bool(
             scenario.varies or line.get("varies", True) or line.get("recording") != self._recordings[key]

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -121,8 +122,9 @@ def test_a_rule_that_no_run_can_fail_is_told(tmp_path: Path, fails_never: str, m
     ],
 )
 def test_a_bound_on_figures_that_are_all_0_is_told(tmp_path: Path, rule: str, figure: str) -> None:
-    zero = {name: replace(spec, **{figure: 0}) for name, spec in RUN.items()}
-    before = {name: replace(spec, **{figure: 0}) for name, spec in OTHER.items()}
+    none: dict[str, Any] = {figure: 0}
+    zero = {name: replace(spec, **none) for name, spec in RUN.items()}
+    before = {name: replace(spec, **none) for name, spec in OTHER.items()}
     if figure == "latency":
         before["x"] = replace(before["x"], tokens=99)  # else it would be the same run
 
