@@ -107,7 +107,7 @@ def judge(
     pairing = None if compared is None else _pair_with_baseline(compared, read, partial)
     notes, summary = _notes(read, compared, pairing, partial), sums.as_json()
     evaluation = _RuleEvaluation(policy, compared is not None, history)
-    doubts: list[GateWarning] = []
+    doubts = [*warnings.of_files(read)]
     if compared is not None and at is not None and pairing is not None:
         doubts += [*warnings.of_baseline(read, run, compared, at), *warnings.of_expectations(pairing)]
     for number, scope in enumerate(scopes):

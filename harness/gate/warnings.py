@@ -1,4 +1,4 @@
-"""What makes a verdict worth little: told beside it, without changing it."""
+"""Reasons to doubt a verdict: told beside it, without changing it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, Final
 from harness.gate.ruling import Part, Ruling
 from harness.report.baseline_file import baseline_text, is_baseline_file
 from harness.report.formatting import plural, some_of
+from harness.report.input_files import changed_files
 from harness.report.reading import results_file
 from harness.report.scenario_runs import Pair, Pairing, Run
 from harness.report.strictness import weaker
@@ -33,6 +34,13 @@ class GateWarning:
     def as_json(self) -> dict[str, Any]:
         """Return the warning as `--json` writes it."""
         return {"code": self.code, "message": self.message, "scenarios": list(self.scenarios)}
+
+
+def of_files(run: Run) -> Iterator[GateWarning]:
+    """Yield a warning if scenario files or manifests were changed after the run."""
+    if changed := changed_files(run.files):
+        files = f"{plural(len(changed), 'file')} changed after the run: {some_of(changed, _MAX_NAMES)}"
+        yield GateWarning("files-changed", f"the results of {run.name} are not of the present files: {files}")
 
 
 def of_baseline(run: Run, path: Path, baseline: Run, at: Path) -> Iterator[GateWarning]:

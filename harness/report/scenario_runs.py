@@ -114,12 +114,14 @@ class Run:
     scenarios   in the order of the results
     incomplete  why it is not a complete run; "" if it is
     coverage    by manifest, for nodes, edges and branches: (taken, all)
+    files       digests of its scenario files and manifests; empty if unknown
     """
 
     name: str
     scenarios: Mapping[Key, ScenarioRuns]
     incomplete: str = ""
     coverage: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def unread(self) -> list[str]:
@@ -199,12 +201,15 @@ def read_run(path: Path, listeners: Iterable[Callable[[Line], object]] = ()) -> 
         manifest: {part: (found["taken"], found["all"]) for part, found in parts.items()}
         for manifest, parts in graphs.summary().items()
     }
-    return Run(shown_path(path), collector.scenarios, _incomplete(path, count), coverage)
+    summary = summary_of(path)
+    incomplete = _incomplete(path, summary, count)
+    files = summary.get("files")
+    known = files if isinstance(files, dict) else {}
+    return Run(shown_path(path), collector.scenarios, incomplete, coverage, known)
 
 
-def _incomplete(run: Path, count: int) -> str:
+def _incomplete(run: Path, summary: Mapping[str, Any], count: int) -> str:
     """Return why results with this number of lines are not of a complete run; "" if they are."""
-    summary = summary_of(run)
     counted = (summary.get("total") or {}).get("runs")
     if counted != count:
         message = f"{shown_path(run)} has {plural(count, 'run')}, and its summary.json counts {counted}"

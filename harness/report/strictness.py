@@ -19,7 +19,7 @@ _ALL: Final = "$all"
 
 @dataclass(slots=True)
 class Strictness:
-    """What a scenario expects.
+    """The checks of a scenario.
 
     checks  the weight of each check, by name. A gate, such as `status`, has 0
     bounds  the numbers that are bounds, by where they are: `latency.nodes.read`, `state.count.$lte`

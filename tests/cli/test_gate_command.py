@@ -192,6 +192,34 @@ def test_other_expectations_that_are_not_weaker_are_no_warning(run: Any, invoke:
     assert verdict()["warnings"] == []
 
 
+@pytest.mark.parametrize("file", ["a.scenario.yaml", "counter.yaml"])
+def test_results_of_other_files_than_the_present_ones_are_warned_of(
+    run: Any, invoke: Invoke, file: str
+) -> None:
+    run(GOOD)
+    assert invoke("gate").exit_code == 0
+    assert "warning" not in invoke("gate").output
+    with Path(file).open("a", encoding="utf-8") as opened:
+        opened.write("# changed\n")
+
+    done = invoke("gate", "--json", "gate.json")
+
+    message = (
+        f"the results of reports/latest are not of the present files: 1 file changed after the run: {file}"
+    )
+    assert done.exit_code == 0
+    assert f"warning: {message}\n" in done.output
+    assert verdict()["warnings"] == [{"code": "files-changed", "message": message, "scenarios": []}]
+
+
+def test_files_that_are_not_here_have_not_changed(run: Any, invoke: Invoke) -> None:
+    run(GOOD)
+    Path("counter.yaml").unlink()
+    Path("a.scenario.yaml").unlink()
+
+    assert "warning" not in invoke("gate").output
+
+
 def test_equivalent_spellings_of_expectations_are_equal(run: Any, invoke: Invoke) -> None:
     run("{name: counts, expect: {status: completed, state: {count: 1}}}")
     invoke("baseline", "save", "base.json")
