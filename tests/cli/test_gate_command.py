@@ -175,7 +175,7 @@ def test_a_lower_pass_score_or_weight_of_a_scenario_is_weaker(
     [
         EXPECTS.replace("add: 2", "add: 1.5"),
         EXPECTS.replace("{$all: [{$lte: 3}, {$gte: 1}]}", "1"),
-        EXPECTS.replace("path: [add]", "output: {count: 1}"),
+        EXPECTS.replace("path: [add]", "max_visits: {add: 1}"),
         EXPECTS.replace("path: [add]", "path: [add], max_visits: {add: 1}"),
         EXPECTS.replace("path: [add], ", "").replace("$lte: 3", "$lte: 0"),
     ],
