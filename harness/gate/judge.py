@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.errors import FormatError, Problem
+from harness.gate import warnings
 from harness.gate.changes import DEFAULT_CONFIDENCE, change_rule, proven_no_worse
 from harness.gate.policy import WITH_BASELINE, Policy, Rules, Scope, default_rules
 from harness.gate.rules import RUN_RULES, NothingToJudge, allow_removed, max_errors, no_drift, no_new_failures
 from harness.gate.ruling import Part, Ruling, ScopedCoverage, part_of
+from harness.gate.warnings import GateWarning
 from harness.report.baseline_file import read_baseline
 from harness.report.formatting import plural, some_of
 from harness.report.scenario_runs import Pairing, Run, ScenarioRuns, pair, read_run
@@ -32,6 +34,7 @@ class Verdict:
     rulings                in the order of the rules: of the whole run, then of its parts
     notes                  remarks for the reader
     changed_expectations   the scenarios whose expectations differ from those in the baseline
+    warnings               what makes the verdict worth little
     """
 
     run: str
@@ -40,6 +43,7 @@ class Verdict:
     rulings: Sequence[Ruling]
     notes: Sequence[str] = field(default_factory=tuple)
     changed_expectations: Sequence[str] = ()
+    warnings: Sequence[GateWarning] = ()
 
     @property
     def passed(self) -> bool:
@@ -62,6 +66,7 @@ class Verdict:
             "rules": [ruling.as_json() for ruling in self.rulings],
             "notes": list(self.notes),
             "changed_expectations": list(self.changed_expectations),
+            "warnings": [warning.as_json() for warning in self.warnings],
         }
 
 
@@ -97,25 +102,30 @@ def judge(
     read = read_run(run, [sums.add, *(each.add for each in coverage)])
     read = replace(read, scenarios=dict(sorted(read.scenarios.items())))
     _require_whole(read, run, partial)
-    compared = _read_baseline(policy, baseline, partial)
+    at = baseline or policy.baseline
+    compared = None if at is None else _read_baseline(at, partial)
     pairing = None if compared is None else _pair_with_baseline(compared, read, partial)
     notes, summary = _notes(read, compared, pairing, partial), sums.as_json()
     evaluation = _RuleEvaluation(policy, compared is not None, history)
+    doubts = [*warnings.of_files(read)]
+    if compared is not None and at is not None and pairing is not None:
+        doubts += [*warnings.of_baseline(read, run, compared, at), *warnings.of_expectations(pairing)]
     for number, scope in enumerate(scopes):
         graphs = coverage[number].summary()
-        at = None if scope is None else number - 1
+        index = None if scope is None else number - 1
         part = part_of(scope, read, summary, graphs, _without_left_out(pairing, partial), compared)
         if part is not None:
-            evaluation.add(part, at)
+            doubts += warnings.of_rules(part, evaluation.add(part, index))
         elif partial:
             notes.append(f"no scenario of {_part_name(scope)} ran: its rules are not judged")
         else:
-            evaluation.unmatched(scope, at, summary)
+            evaluation.unmatched(scope, index, summary)
     if evaluation.problems:
         raise FormatError(evaluation.problems)
     name = compared.name if compared else ""
     changed = tuple(each.label for each in _with_changed_expectations(pairing)) if pairing else ()
-    return Verdict(read.name, name, policy.source, tuple(evaluation.rulings), tuple(notes), changed)
+    rulings = tuple(evaluation.rulings)
+    return Verdict(read.name, name, policy.source, rulings, tuple(notes), changed, tuple(doubts))
 
 
 def _require_whole(read: Run, path: Path, partial: bool) -> None:
@@ -130,10 +140,7 @@ def _require_whole(read: Run, path: Path, partial: bool) -> None:
     )
 
 
-def _read_baseline(policy: Policy, given: Path | None, partial: bool) -> Run | None:
-    path = given or policy.baseline
-    if path is None:
-        return None
+def _read_baseline(path: Path, partial: bool) -> Run:
     baseline = read_baseline(path)
     if baseline.unread:
         files = ", ".join(baseline.unread)
@@ -222,8 +229,9 @@ class _RuleEvaluation:
         hint = did_you_mean(name, list(summary[f"{kind}s"])) or f"no scenario has a {kind}"
         self._refuse("gate-nothing", f"no scenario of the run has {_part_name(scope)}", at, kind, hint)
 
-    def add(self, part: Part, at: int | None) -> None:
-        """Apply the rules of the whole run, or of `by[at]`, to a part."""
+    def add(self, part: Part, at: int | None) -> list[Ruling]:
+        """Apply the rules of the whole run, or of `by[at]`, to a part, and return their rulings."""
+        before = len(self.rulings)
         whole = self._policy.rules
         rules = whole if at is None else self._policy.by[at]
         if at is None and self._policy.is_default:
@@ -240,6 +248,7 @@ class _RuleEvaluation:
                 self._refuse("gate-nothing", f"{rule}{where}: {nothing.message}", at, rule, nothing.hint)
         if at is None:
             self.rulings += self._default_rulings(part, rules)
+        return self.rulings[before:]
 
     def _default_rulings(self, part: Part, rules: Rules) -> Iterator[Ruling]:
         """Yield the rulings of rules that apply by default, if they fail or if there are no other rules."""

@@ -70,6 +70,11 @@ class Ruling:
     note: str = ""
     details: Sequence[str] = ()
 
+    @property
+    def label(self) -> str:
+        """The name of the rule, and of the part it applies to."""
+        return self.rule + (f" [{self.scope[0]} {self.scope[1]}]" if self.scope else "")
+
     def as_json(self) -> dict[str, Any]:
         """Return the ruling as `--json` writes it; infinite values are null."""
         return {

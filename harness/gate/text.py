@@ -112,7 +112,7 @@ def lines(verdict: Verdict) -> Iterator[str]:
     """Yield the lines of the verdict."""
     against = f" against {verdict.baseline}" if verdict.baseline else ""
     yield printable(f"gate: {verdict.run}{against}, rules of {verdict.policy or 'the harness (no policy)'}")
-    rows = [(rule_label(ruling), figure_text(ruling), bound_text(ruling)) for ruling in verdict.rulings]
+    rows = [(ruling.label, figure_text(ruling), bound_text(ruling)) for ruling in verdict.rulings]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(2)]
     printed: set[str] = set()
     for ruling, row in zip(verdict.rulings, rows, strict=True):
@@ -124,6 +124,7 @@ def lines(verdict: Verdict) -> Iterator[str]:
         if not ruling.passed:
             yield from (f"        {printable(line)}" for line in _affected(ruling, printed))
     yield from (printable(f"note: {note}") for note in verdict.notes)
+    yield from (printable(f"warning: {warning.message}") for warning in verdict.warnings)
     yield headline(verdict)
 
 
@@ -133,11 +134,6 @@ def headline(verdict: Verdict) -> str:
     if not failed:
         return f"gate passed: {plural(len(verdict.rulings), 'rule')}"
     return f"gate failed: {failed} of {plural(len(verdict.rulings), 'rule')}"
-
-
-def rule_label(ruling: Ruling) -> str:
-    """Return the name of the rule, and of the part it applies to."""
-    return ruling.rule + (f" [{ruling.scope[0]} {ruling.scope[1]}]" if ruling.scope else "")
 
 
 def checks_once(scenario: AffectedScenario, printed: set[str]) -> list[str]:
@@ -176,12 +172,14 @@ def markdown(verdict: Verdict) -> str:
     rows = [_row(ruling) for ruling in verdict.rulings]
     head = "| | rule | found | bound |\n|---|---|--:|---|"
     against = f" against {code(verdict.baseline)}" if verdict.baseline else ""
+    remarks = [f"**warning**: {escape(warning.message)}" for warning in verdict.warnings]
+    remarks += [escape(note) for note in verdict.notes]
     parts = [
         f"## {title[0].upper()}{title[1:]}",
         f"{code(verdict.run)}{against}",
         "\n".join([head, *rows]),
         *("\n".join(_failed(ruling, printed)) for ruling in verdict.rulings if not ruling.passed),
-        *(["\n".join(f"- {escape(note)}" for note in verdict.notes)] if verdict.notes else []),
+        *(["\n".join(f"- {remark}" for remark in remarks)] if remarks else []),
     ]
     return bounded("\n\n".join(parts) + "\n")
 
@@ -193,7 +191,7 @@ def refused_markdown(problems: Sequence[Problem]) -> str:
 
 def _row(ruling: Ruling) -> str:
     cells = [
-        code(rule_label(ruling)),
+        code(ruling.label),
         escape(figure_text(ruling) + (f" ({ruling.note})" if ruling.note else "")),
         escape(bound_text(ruling)),
     ]
@@ -201,7 +199,7 @@ def _row(ruling: Ruling) -> str:
 
 
 def _failed(ruling: Ruling, printed: set[str]) -> Iterator[str]:
-    yield f"### {code(rule_label(ruling))}\n"
+    yield f"### {code(ruling.label)}\n"
     yield from (f"- {escape(line)}" for line in limited(list(ruling.details)))
     for scenario in ruling.scenarios[:_MAX_SCENARIOS]:
         yield f"- {code(scenario.label)}: {escape(change_text(ruling, scenario))}"

@@ -4,10 +4,10 @@
      "scenarios": [one a line, by id: {id, manifest, verdict, score, latency, tokens, cost, …}],
      "coverage": {manifest: {nodes: [taken, all], edges: …, branches: …}}}
 
-A scenario has `variant`, `tags`, `weight`, `varies`, `failed` (the checks that did not hold) and `expectations` (a
-digest of them) unless they are empty or have their default. With several repeats, `verdict` is the worst of them, the
-figures are means, and `runs` lists each as `[repeat, verdict, score, latency, tokens, cost]`. Nothing in the file
-depends on the machine or on the time of writing.
+A scenario has `variant`, `tags`, `weight`, `varies`, `failed` (the checks that did not hold), `expectations` (a
+digest of them), `checks` and `bounds` (see `Strictness`) unless they are empty or have their default. With several
+repeats, `verdict` is the worst of them, the figures are means, and `runs` lists each as `[repeat, verdict, score,
+latency, tokens, cost]`. Nothing in the file depends on the machine or on the time of writing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from harness.report.group import PARTS
 from harness.report.reading import RESULTS
 from harness.report.repeats import WORST_FIRST, Key
 from harness.report.scenario_runs import Repeat, Run, ScenarioRuns, read_run
+from harness.report.strictness import Strictness
 from harness.source.document import hint_for_missing, shown_path
+from harness.units import is_number
 
 FORMAT: Final = "harness-baseline/1"
 _MAX_BYTES: Final = 500_000_000
@@ -75,6 +77,8 @@ def _entry(scenario: ScenarioRuns) -> dict[str, Any]:
         "varies": scenario.varies,
         "failed": list(scenario.failed),
         "expectations": scenario.expectations,
+        "checks": dict(sorted(scenario.strictness.checks.items())),
+        "bounds": dict(sorted(scenario.strictness.bounds.items())),
         "runs": [[number, *repeat] for number, repeat in repeats]
         if len(repeats) > 1 or repeats[0][0]
         else None,
@@ -182,6 +186,7 @@ def _scenario(entry: Mapping[str, Any]) -> ScenarioRuns:
         dict.fromkeys(entry.get("failed", ()), ""),
         expectations=entry.get("expectations", ""),
         repeats={number: _repeat(*figures) for number, *figures in runs},
+        strictness=Strictness(_numbers(entry, "checks"), _numbers(entry, "bounds")),
     )
     if len(scenario.repeats) < len(runs):
         raise ValueError(f"'{scenario.label}' has a repeat twice")
@@ -201,6 +206,14 @@ def _repeat(verdict: str, score: float, latency: float | None, tokens: int, cost
         int(_number("tokens", tokens, math.inf)),
         None if cost is None else _number("cost", cost, math.inf),
     )
+
+
+def _numbers(entry: Mapping[str, Any], name: str) -> dict[str, float]:
+    found = dict(entry.get(name, {}))
+    wrong = [value for value in found.values() if not is_number(value) or not math.isfinite(value)]
+    if wrong:
+        raise ValueError(f"{name} cannot have {wrong[0]!r}")
+    return found
 
 
 def _number(name: str, value: Any, largest: float) -> float:

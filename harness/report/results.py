@@ -21,6 +21,7 @@ from harness.report.cause import fault
 from harness.report.encoding import encode, fits, replace, replace_in_chunks, unwritable
 from harness.report.failure import failed_checks
 from harness.report.group import PARTS
+from harness.report.input_files import InputFiles
 from harness.report.junit import JUNIT, junit
 from harness.report.markdown import markdown, since_last_whole
 from harness.report.reading import FORMAT, RESULTS, SCORE, read_lines
@@ -183,6 +184,7 @@ class ResultsWriter:
         self._home = Path.cwd()  # made absolute now: a tool may change the working directory
         self._file: BinaryIO | None = None
         self._sums = Summary()
+        self._inputs = InputFiles(self._home)
         self._places: Counter[int] = Counter()
         self._order: list[int] = []
         self._traces = TraceFolder(self._home / self.folder, traces_limit * 1e6)
@@ -251,6 +253,7 @@ class ResultsWriter:
             raise unwritable(self.path, error) from error
         self._order.append(place)
         self._sums.add(line)
+        self._inputs.add(line)
         if self._history is not None:
             self._history.add(line)
         return text
@@ -271,7 +274,8 @@ class ResultsWriter:
             _close_unlocked(self._file)
             self._file = None
         before = last_whole_summary(self.path.parent)
-        self._summary = self._sums.as_json(incomplete) | {"traces": self._traces.as_json()}
+        more = {"traces": self._traces.as_json(), "files": self._inputs.as_json()}
+        self._summary = self._sums.as_json(incomplete) | more
         replace(self.path.with_name("summary.json"), encode(self._summary, indented=True).encode() + b"\n")
         changes = since_last_whole(self._summary, before)
         replace(self.path.with_name("summary.md"), markdown(self._summary, changes).encode())

@@ -37,12 +37,15 @@ def are_all_shards(reasons: Sequence[str]) -> bool:
 
 @dataclass(frozen=True)
 class _Run:
-    """A run: its number of lines, why it is incomplete ("" if it is not), {kept, left_out, why} of its traces."""
+    """A run: its number of lines, why it is incomplete ("" if it is not), {kept, left_out, why} of its traces, and
+    the digests of its files.
+    """
 
     name: str
     lines: int
     incomplete: str
     traces: Mapping[str, Any]
+    files: Mapping[str, str]
 
 
 def summarise_runs(paths: Sequence[Path]) -> dict[str, Any]:
@@ -74,7 +77,8 @@ def summarise_runs(paths: Sequence[Path]) -> dict[str, Any]:
             }
             for run in runs
         ]
-    return found | {"traces": _traces([run.traces for run in runs])}
+    files = {} if several else {"files": runs[0].files}
+    return found | {"traces": _traces([run.traces for run in runs])} | files
 
 
 def _add(sums: Summary, path: Path, several: bool) -> _Run:
@@ -89,7 +93,8 @@ def _add(sums: Summary, path: Path, several: bool) -> _Run:
     if not lines and not (several and _SHARD.fullmatch(incomplete)):
         raise nothing_ran(path)
     unknown = {"kept": traced, "left_out": 0, "why": None}
-    return _Run(name, lines, incomplete, (written or {}).get("traces") or unknown)
+    found = written or {}
+    return _Run(name, lines, incomplete, found.get("traces") or unknown, found.get("files") or {})
 
 
 def _incomplete(written: Mapping[str, Any] | None, lines: int) -> str:

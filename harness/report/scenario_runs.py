@@ -16,6 +16,7 @@ from harness.report.formatting import percent, plural
 from harness.report.group import GraphCoverage
 from harness.report.reading import read_lines, results_file
 from harness.report.repeats import NOT_PASSED, Key, Line, label, worst
+from harness.report.strictness import Strictness
 from harness.report.summary import nothing_ran, summary_of, why_incomplete
 from harness.source.display import clip
 from harness.source.document import shown_path
@@ -56,6 +57,7 @@ class ScenarioRuns:
     failed        failed checks of the first run with less than the full score: message by name
     cause         why that run did not pass, on one line; "" if it passed
     expectations  digest of its expectations; "" if unknown
+    strictness    the weights and bounds of its checks
     unanswered    the repeats that could not be judged because nothing answered a call, which no agent causes
     """
 
@@ -71,6 +73,7 @@ class ScenarioRuns:
     expectations: str = ""
     repeats: dict[int, Repeat] = field(default_factory=dict)
     unanswered: set[int] = field(default_factory=set)
+    strictness: Strictness = field(default_factory=Strictness)
 
     @property
     def key(self) -> Key:
@@ -111,12 +114,14 @@ class Run:
     scenarios   in the order of the results
     incomplete  why it is not a complete run; "" if it is
     coverage    by manifest, for nodes, edges and branches: (taken, all)
+    files       digests of its scenario files and manifests; empty if unknown
     """
 
     name: str
     scenarios: Mapping[Key, ScenarioRuns]
     incomplete: str = ""
     coverage: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def unread(self) -> list[str]:
@@ -154,6 +159,7 @@ class ScenarioCollector:
         if is_unanswered(line["verdict"], line["error"]):
             scenario.unanswered.add(line["repeat"])
         scenario.weight = line["weight"]
+        scenario.strictness.add(line["checks"])
         scenario.expectations = line.get("expectations") or scenario.expectations
         scenario.varies = bool(
             scenario.varies or line.get("varies", True) or line.get("recording") != self._recordings[key]
@@ -195,12 +201,15 @@ def read_run(path: Path, listeners: Iterable[Callable[[Line], object]] = ()) -> 
         manifest: {part: (found["taken"], found["all"]) for part, found in parts.items()}
         for manifest, parts in graphs.summary().items()
     }
-    return Run(shown_path(path), collector.scenarios, _incomplete(path, count), coverage)
+    summary = summary_of(path)
+    incomplete = _incomplete(path, summary, count)
+    files = summary.get("files")
+    known = files if isinstance(files, dict) else {}
+    return Run(shown_path(path), collector.scenarios, incomplete, coverage, known)
 
 
-def _incomplete(run: Path, count: int) -> str:
+def _incomplete(run: Path, summary: Mapping[str, Any], count: int) -> str:
     """Return why results with this number of lines are not of a complete run; "" if they are."""
-    summary = summary_of(run)
     counted = (summary.get("total") or {}).get("runs")
     if counted != count:
         message = f"{shown_path(run)} has {plural(count, 'run')}, and its summary.json counts {counted}"

@@ -106,6 +106,120 @@ def test_a_scenario_with_weaker_expectations_is_named(run: Any, invoke: Invoke, 
     assert note in Path("gate.md").read_text(encoding="utf-8").replace("\\", "")
 
 
+EXPECTS = (
+    "{status: completed, path: [add], latency: {nodes: {add: 2}},"
+    " state: {count: {$all: [{$lte: 3}, {$gte: 1}]}}}"
+)
+
+
+@pytest.mark.parametrize("saved", [True, False])
+@pytest.mark.parametrize(
+    ("now", "less"),
+    [
+        (("path: [add], ", ""), "no check 'path'"),
+        (
+            ("status: completed, ", "status: completed, weights: {path: 0.5}, "),
+            "the weight of 'path' 1 → 0.5",
+        ),
+        (("$lte: 3", "$lte: 30"), "state.count.$lte 3 → 30"),
+        (("$gte: 1", "$gte: 0.5"), "state.count.$gte 1 → 0.5"),
+        (("add: 2", "add: 5"), "latency.nodes.add 2 → 5"),
+    ],
+)
+def test_a_scenario_that_passes_with_weaker_expectations_is_warned_of(
+    run: Any, invoke: Invoke, saved: bool, now: tuple[str, str], less: str
+) -> None:
+    run(f"{{name: counts, expect: {EXPECTS}}}")
+    invoke("baseline", "save", "base.json")
+    Path("reports/latest").rename("first")
+    run(f"{{name: counts, expect: {EXPECTS.replace(*now)}}}")
+
+    done = invoke("gate", "--baseline", "base.json" if saved else "first", "--json", "gate.json")
+
+    message = "1 scenario with weaker expectations than in the baseline: a.scenario.yaml::counts"
+    assert f"warning: {message} ({less})\n" in done.output
+    [warning] = verdict()["warnings"]
+    assert (warning["code"], warning["scenarios"]) == ("weaker-expectations", ["a.scenario.yaml::counts"])
+    assert done.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "less"),
+    [
+        (
+            "{name: counts, expect: {state: {count: 2}, path: [add]}}",
+            "{name: counts, pass_score: 0.5, expect: {state: {count: 2}, path: [add]}}",
+            "passes with a score of 0.50, and failed with 0.50",
+        ),
+        (
+            "{name: counts, weight: 2, expect: {state: {count: 1}}}",
+            "{name: counts, expect: {state: {count: 1}}}",
+            "its weight 2 → 1",
+        ),
+    ],
+)
+def test_a_lower_pass_score_or_weight_of_a_scenario_is_weaker(
+    run: Any, invoke: Invoke, before: str, after: str, less: str
+) -> None:
+    run(before, OTHER)
+    invoke("baseline", "save", "base.json")
+    run(after, OTHER)
+
+    done = invoke("gate", "--baseline", "base.json")
+
+    assert f"a.scenario.yaml::counts ({less})\n" in done.output
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        EXPECTS.replace("add: 2", "add: 1.5"),
+        EXPECTS.replace("{$all: [{$lte: 3}, {$gte: 1}]}", "1"),
+        EXPECTS.replace("path: [add]", "max_visits: {add: 1}"),
+        EXPECTS.replace("path: [add]", "path: [add], max_visits: {add: 1}"),
+        EXPECTS.replace("path: [add], ", "").replace("$lte: 3", "$lte: 0"),
+    ],
+    ids=["lower bound", "a value for a bound", "another check", "one more", "it fails now"],
+)
+def test_other_expectations_that_are_not_weaker_are_no_warning(run: Any, invoke: Invoke, after: str) -> None:
+    run(f"{{name: counts, expect: {EXPECTS}}}", OTHER)
+    invoke("baseline", "save", "base.json")
+    run(f"{{name: counts, expect: {after}}}", OTHER)
+
+    invoke("gate", "--baseline", "base.json", "--json", "gate.json")
+
+    assert verdict()["changed_expectations"] == ["a.scenario.yaml::counts"]
+    assert verdict()["warnings"] == []
+
+
+@pytest.mark.parametrize("file", ["a.scenario.yaml", "counter.yaml"])
+def test_results_of_other_files_than_the_present_ones_are_warned_of(
+    run: Any, invoke: Invoke, file: str
+) -> None:
+    run(GOOD)
+    assert invoke("gate").exit_code == 0
+    assert "warning" not in invoke("gate").output
+    with Path(file).open("a", encoding="utf-8") as opened:
+        opened.write("# changed\n")
+
+    done = invoke("gate", "--json", "gate.json")
+
+    message = (
+        f"the results of reports/latest are not of the present files: 1 file changed after the run: {file}"
+    )
+    assert done.exit_code == 0
+    assert f"warning: {message}\n" in done.output
+    assert verdict()["warnings"] == [{"code": "files-changed", "message": message, "scenarios": []}]
+
+
+def test_files_that_are_not_here_have_not_changed(run: Any, invoke: Invoke) -> None:
+    run(GOOD)
+    Path("counter.yaml").unlink()
+    Path("a.scenario.yaml").unlink()
+
+    assert "warning" not in invoke("gate").output
+
+
 def test_equivalent_spellings_of_expectations_are_equal(run: Any, invoke: Invoke) -> None:
     run("{name: counts, expect: {status: completed, state: {count: 1}}}")
     invoke("baseline", "save", "base.json")

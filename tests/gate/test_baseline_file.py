@@ -29,7 +29,7 @@ def test_a_baseline_says_what_the_run_says(tmp_path: Path) -> None:
     assert read.scenarios.keys() == run.scenarios.keys()
     for key, scenario in read.scenarios.items():
         assert scenario.repeats == run.scenarios[key].repeats
-        for field in ("id", "variant", "suite", "manifest", "tags", "weight", "varies"):
+        for field in ("id", "variant", "suite", "manifest", "tags", "weight", "varies", "strictness"):
             assert getattr(scenario, field) == getattr(run.scenarios[key], field)
         assert list(scenario.failed) == list(run.scenarios[key].failed)
 
@@ -76,6 +76,8 @@ def test_a_run_of_results_is_a_baseline_too(tmp_path: Path) -> None:
         ({"score": float("nan")}, "score cannot be nan"),
         ({"verdict": "fine"}, "verdict 'fine'"),
         ({"latency": -1}, "latency cannot be -1"),
+        ({"checks": {"path": "much"}}, "checks cannot have 'much'"),
+        ({"bounds": {"latency.nodes.a": True}}, "bounds cannot have True"),
         ({"tokens": "many"}, "tokens cannot be 'many'"),
         ({"colour": "red"}, "1 field of 'a.scenario.yaml::s' cannot be: colour"),
     ],

@@ -132,7 +132,7 @@ def page(
         "summary": {
             key: value
             for key, value in summary.items()
-            if key not in ("failures", "losses", "coverage", "latency_by_scenario")
+            if key not in ("failures", "losses", "coverage", "latency_by_scenario", "files")
         },
         "rows": listed,
         "manifests": manifests.as_json(),
