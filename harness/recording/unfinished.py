@@ -39,7 +39,7 @@ class UnfinishedRun:
         self._folder, self._scrubber = folder, scrubber
         self._calls: list[Recording] = []
         self._texts: list[bytes] = []
-        """What is written of each call."""
+        """The files of each call, as they are written."""
         self._ends_with_error = False
         self._lock = Lock()  # tools make requests from threads
 
