@@ -24,6 +24,8 @@ RETRY: Final = ("retry-after", "retry-after-ms")
 """The headers that say when to come back."""
 BARREN: Final = 3
 """The refusals in a row, without a good response to anybody, after which a request is not repeated."""
+MOST_TRIES: Final = 20
+"""The times that a request is sent at most: its own refusal may have nothing to do with the load."""
 
 
 @dataclass
@@ -53,6 +55,7 @@ class Sent:
     """A request that is under way, and its earlier tries."""
 
     host: str
+    tries: int = 0
     began: float = 0.0
     barren: int = 0
     answers: int = 0
@@ -80,6 +83,7 @@ class Throttle:
         host = self._host(sent.host)
         host.open += 1
         host.widest = max(host.widest, host.open)
+        sent.tries += 1
         sent.began, sent.answers = real.monotonic(), host.answers
 
     def end(self, sent: Sent, status: int | None, headers: Mapping[str, str]) -> bool:
@@ -104,7 +108,7 @@ class Throttle:
         pause_s = asked_s if asked_s is not None else min(2.0 ** (host.refusals - 2), LONGEST_S)
         host.resumes = max(host.resumes, now + pause_s)
         sent.barren = sent.barren + 1 if host.answers == sent.answers else 1
-        return host.widest > 1 and sent.barren <= BARREN
+        return host.widest > 1 and sent.barren <= BARREN and sent.tries < MOST_TRIES
 
     def pauses(self) -> dict[str, float]:
         """Return the real seconds for which requests are held back, by host."""

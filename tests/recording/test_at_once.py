@@ -15,7 +15,7 @@ from harness.recording.interactions import Interaction, Recording
 from harness.recording.permits import Permits
 from harness.recording.scrubber import Scrubber
 from harness.recording.spending import Spending
-from harness.recording.throttle import LONGEST_S, Sent, Throttle, retry_after_s
+from harness.recording.throttle import LONGEST_S, MOST_TRIES, Sent, Throttle, retry_after_s
 from harness.recording.unfinished import UnfinishedRun
 from harness.secrets import Secrets
 from tests.recording.safety import Model, Project, parrots, said
@@ -379,6 +379,20 @@ def test_a_provider_that_answers_nobody_any_more_is_not_asked_for_ever() -> None
         throttle.begin(first)
     assert tries == 3
     assert answered(throttle, second, 429, {"retry-after": "0"})
+
+
+def test_a_request_that_alone_is_refused_is_not_sent_for_ever() -> None:
+    throttle = Throttle()
+    [refused] = begun(throttle)
+    tries = 1
+    while True:
+        [other] = begun(throttle)
+        assert not answered(throttle, other, 200)
+        if not answered(throttle, refused, 429, {"retry-after": "0"}):
+            break
+        throttle.begin(refused)
+        tries += 1
+    assert tries == MOST_TRIES
 
 
 @pytest.mark.parametrize(
