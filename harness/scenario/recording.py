@@ -147,7 +147,8 @@ class CassetteWriter:
             The outcome, with what was recorded so far, or with the error that prevented it from being saved.
         """
         run, outcome.made = outcome.made, None
-        why = run.problem if run is not None else (outcome.observed.error or {}).get("message", "")
+        broke = (outcome.observed.error or {}).get("message", "") if outcome.verdict == "error" else ""
+        why = run.problem if run is not None else broke
         result = self._result
         if run is not None:
             result = replace(result, traffic=result.traffic + run.traffic, unused=result.unused + run.unused)

@@ -158,6 +158,15 @@ def test_rewrite_records_everything_again(project: Project, model: Model) -> Non
     assert (refused.code, "are mutually exclusive" in refused.err) == (2, True)
 
 
+def test_a_replay_that_fails_is_no_recording_that_failed(project: Project, model: Model) -> None:
+    project.parrot("one")
+    project.record()
+    project.parrot("one", more=", faults: [{effect: llm, nth: 1, error: server_error}]")
+    shown = project.record(".", "--record-mode", "once").out
+    assert "1 failed" in shown
+    assert "stays as it was" not in shown
+
+
 def test_recorded_calls_that_are_no_longer_used_are_reported(project: Project, model: Model) -> None:
     project.parrot("one")
     project.record()
