@@ -181,10 +181,11 @@ class _Cassette:
     # ------------------------------------------------------------ how it ended
 
     def spent(self, seconds: float) -> None:
-        """Keep the response, and tell what the request cost."""
+        """Keep the response, if there is one, and tell what the request cost."""
         if self._results and self._place is not None:
             self.interceptor.received(self._place, self._results[0][1], seconds)
-        self.permit.spent(self._results[0][1].response if self._results else None)
+            self.permit.spent(self._results[0][1].response)
+        self.permit.close()
 
     def end(self, seconds: float, failure: Exception | None) -> None:
         """Report the results of the request and its redirects, after so many seconds."""

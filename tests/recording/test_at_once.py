@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +11,12 @@ from typing import Any
 
 import pytest
 
+from harness.errors import CassetteError
+from harness.interception.intercept import intercepted
 from harness.interception.messages import Request, Response
 from harness.recording.interactions import Interaction, Recording
 from harness.recording.permits import Permits
+from harness.recording.recorder import HTTPRecorder
 from harness.recording.scrubber import Scrubber
 from harness.recording.spending import Spending
 from harness.recording.throttle import LONGEST_S, MOST_TRIES, Sent, Throttle, retry_after_s
@@ -414,6 +418,23 @@ def test_a_provider_that_asks_to_wait_for_long_is_used_up_and_not_overloaded() -
     sent, _ = begun(throttle, 2)
     assert not answered(throttle, sent, 429, {"retry-after": str(LONGEST_S + 1)})
     assert throttle.wait_s("api.test") == 0
+
+
+def test_a_request_of_aiohttp_that_fails_gives_its_permit_back() -> None:
+    aiohttp, spending = pytest.importorskip("aiohttp"), Spending(lambda *_: 0.0)
+    permits = Permits(spending)
+
+    async def ask() -> None:
+        async with aiohttp.ClientSession() as session:
+            with pytest.raises(aiohttp.ClientConnectorError):
+                await session.post("http://127.0.0.1:9/", json={"model": "m", "prompt": "Hi."})
+
+    with permits as source:
+        recorder = HTTPRecorder((), lambda *_: None, True, lambda *_: CassetteError(""), source=source)
+        with intercepted(recorder):
+            asyncio.run(ask())
+        with permits.drained():
+            assert (permits.in_flight, spending.calls) == (0, 1)
 
 
 def test_a_permit_that_breaks_off_gives_back_what_it_held() -> None:
