@@ -1,6 +1,8 @@
 """Runs scenarios of apps that a test writes into its own folder."""
 
-from collections.abc import Callable, Mapping
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -44,3 +46,12 @@ def error_of(outcome: Outcome) -> str:
     """Return the message of the error that ended a run."""
     assert outcome.observed.error is not None, outcome
     return str(outcome.observed.error["message"])
+
+
+@pytest.fixture(autouse=True)
+def forgotten(tmp_path: Path) -> Iterator[None]:
+    """Forget the modules of a test's folder, if this process imported an app: the next test has one of that name."""
+    yield
+    for name, module in list(sys.modules.items()):
+        if (getattr(module, "__file__", None) or "").startswith(f"{tmp_path}{os.sep}"):
+            del sys.modules[name]
