@@ -280,25 +280,36 @@ def _shared_app(
 ) -> _AppProcess | None:
     """Return a fork of the process that has imported the app for all workers; the first of them makes that one.
 
-    None if it cannot be imported beforehand.
+    None if it cannot be imported beforehand, or is not there any more, or its files have changed.
     """
     known = _held.enter_context(source.shared(key))
     address = known.recv()
     if address is None:
         folder = mkdtemp(prefix="harness-")
         _held.callback(shutil.rmtree, folder, ignore_errors=True)
-        address = str(Path(folder, "app"))
-        app = _new_app(scenario, settings, partial(serve_workers, address, scenario, settings, make))
-        if app is None:
-            address = ""
-        else:
+        app = None
+        try:
+            made_at = str(Path(folder, "app"))
+            app = _new_app(scenario, settings, partial(serve_workers, made_at, scenario, settings, make))
+        finally:  # the other workers wait for this
+            address = made_at if app is not None else ""
+            known.send(address)
+        if app is not None:
             _held.callback(app.close)
-        known.send(address)
-    if not address:
+    return _connected(address) if address else None
+
+
+def _connected(address: str) -> _AppProcess | None:
+    try:
+        connection = Client(address)
+        process, files = connection.recv()
+    except (EOFError, OSError):
         return None
-    connection = Client(address)
-    process, files = connection.recv()
-    return _AppProcess(process, connection, files)
+    app = _AppProcess(process, connection, files)
+    if app.is_stale():
+        app.close()
+        return None
+    return app
 
 
 def _fork(ours: Connection) -> int:
