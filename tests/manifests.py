@@ -67,3 +67,20 @@ agents:
       edges: []
 """
 """The `agents` of a sherma manifest: an agent whose model may use all tools of the manifest."""
+
+CALLS_TOOL = """\
+component_type: Flow
+agentspec_version: 25.4.1
+name: flow
+start_node: {$component_ref: start}
+nodes: [{$component_ref: start}, {$component_ref: call}, {$component_ref: end}]
+control_flow_connections:
+  - {component_type: ControlFlowEdge, name: a, from_node: {$component_ref: start}, to_node: {$component_ref: call}}
+  - {component_type: ControlFlowEdge, name: b, from_node: {$component_ref: call}, to_node: {$component_ref: end}}
+data_flow_connections: []
+$referenced_components:
+  start: {component_type: StartNode, id: start, name: start}
+  call: {component_type: ToolNode, id: call, name: call, tool: TOOL}
+  end: {component_type: EndNode, id: end, name: end}
+"""
+"""An Agent Spec flow with one node, which calls the tool that replaces `TOOL`."""

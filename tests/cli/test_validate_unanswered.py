@@ -3,45 +3,19 @@
 import pytest
 
 from tests.cli.fixtures import Invoke, WriteFile
+from tests.manifests import CALLS_TOOL, USES_TOOLS
 
 SHERMA = """\
 manifest_version: 1
 llms: [{id: m, version: "1", provider: openai, model_name: gpt-4o}]
 default_llm: {id: m}
 DECLARED
-agents:
-  desk:
-    state: {fields: [{name: messages, type: list, default: []}]}
-    graph:
-      entry_point: ask
-      nodes:
-        - name: ask
-          type: call_llm
-          args:
-            prompt: [{role: messages, content: state.messages}]
-            use_tools_from_registry: true
-            state_updates: {messages: "[llm_response]"}
-      edges: []
-"""
+""" + USES_TOOLS.replace("guide", "desk").replace("say", "ask")
 SERVER = 'mcp_servers: [{id: docs, version: "1", transport: sse, url: "http://docs.example"}]'
 TOOL = 'tools: [{id: find, version: "1", import_path: own_tool.find}]'
 AGENT = 'sub_agents: [{id: helper, version: "1", url: "http://helper.example"}]'
 
-AGENTSPEC = """\
-component_type: Flow
-agentspec_version: 25.4.1
-name: desk
-start_node: {$component_ref: start}
-nodes: [{$component_ref: start}, {$component_ref: call}, {$component_ref: end}]
-control_flow_connections:
-  - {component_type: ControlFlowEdge, name: a, from_node: {$component_ref: start}, to_node: {$component_ref: call}}
-  - {component_type: ControlFlowEdge, name: b, from_node: {$component_ref: call}, to_node: {$component_ref: end}}
-data_flow_connections: []
-$referenced_components:
-  start: {component_type: StartNode, id: start, name: start}
-  call: {component_type: ToolNode, id: call, name: call, tool: TOOL}
-  end: {component_type: EndNode, id: end, name: end}
-"""
+AGENTSPEC = CALLS_TOOL.replace("name: flow", "name: desk")
 SERVER_TOOL = "{component_type: ServerTool, name: find}"
 MCP_TOOL = (
     "{component_type: MCPTool, name: find, client_transport: "

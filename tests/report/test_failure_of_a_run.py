@@ -8,6 +8,7 @@ import pytest
 from harness.report.failure import failure_text
 from harness.scenario.load import load_file
 from harness.scenario.run import run_scenario
+from tests.manifests import CALLS_TOOL
 
 ASKING = """\
 manifest_version: 1
@@ -24,21 +25,7 @@ agents:
       edges: [EDGES]
 """
 
-TOOL = """\
-component_type: Flow
-agentspec_version: 25.4.1
-name: flow
-start_node: {$component_ref: start}
-nodes: [{$component_ref: start}, {$component_ref: call}, {$component_ref: end}]
-control_flow_connections:
-  - {component_type: ControlFlowEdge, name: a, from_node: {$component_ref: start}, to_node: {$component_ref: call}}
-  - {component_type: ControlFlowEdge, name: b, from_node: {$component_ref: call}, to_node: {$component_ref: end}}
-data_flow_connections: []
-$referenced_components:
-  start: {component_type: StartNode, id: start, name: start}
-  call: {component_type: ToolNode, id: call, name: call, tool: {component_type: ServerTool, name: lookup}}
-  end: {component_type: EndNode, id: end, name: end}
-"""
+TOOL = CALLS_TOOL.replace("TOOL", "{component_type: ServerTool, name: lookup}")
 
 
 RETRYING = """\

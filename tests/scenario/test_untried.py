@@ -7,7 +7,7 @@ import pytest
 
 from harness.scenario.load import load_file
 from harness.scenario.run import run_scenario
-from tests.manifests import ASKING
+from tests.manifests import ASKING, USES_TOOLS
 
 DROPPING = ASKING.replace("${MODEL}", "quill-2").replace(
     "'[llm_response]'}", """'[llm_response]', tone: '"calm"'}"""
@@ -27,20 +27,7 @@ manifest_version: 1
 llms: [{id: m, version: "1", provider: openai, model_name: quill-2}]
 default_llm: {id: m}
 mcp_servers: [{id: docs, version: "1", transport: sse, url: "http://docs.example"}]
-agents:
-  asking:
-    state: {fields: [{name: messages, type: list, default: []}]}
-    graph:
-      entry_point: ask
-      nodes:
-        - name: ask
-          type: call_llm
-          args:
-            prompt: [{role: messages, content: state.messages}]
-            use_tools_from_registry: true
-            state_updates: {messages: "[llm_response]"}
-      edges: []
-"""
+""" + USES_TOOLS.replace("guide", "asking").replace("say", "ask")
 
 Warned = Callable[..., list[str]]
 
