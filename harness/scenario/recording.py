@@ -1,10 +1,7 @@
 """Recording and replay of a scenario's cassette while it runs.
 
-    load the recordings ─▶ a backend for each repeat ─▶ `RunRecording` ─▶ CassetteWriter: save, once, without secrets
-                                    └─▶ .unfinished: each call as it ends, for the next recording
-
-A repeat may run in another process than the one that saves. The cassette is not touched while the scenario runs, nor
-if one of its repeats did not complete.
+load the recordings ─▶ a backend for each repeat ─▶ `RunRecording` ─▶ cassette_writer.py
+└─▶ .unfinished: each call as it ends, for the next recording
 """
 
 from __future__ import annotations
@@ -12,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
 from functools import cache
@@ -23,28 +20,26 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from harness import DISTRIBUTION, __version__
-from harness.errors import BudgetSpent, CassetteBroken, CassetteError, CassetteTooOld, OwnerEnded
+from harness.errors import BudgetSpent, CassetteBroken, CassetteTooOld, OwnerEnded
 from harness.graph.model import Graph
 from harness.graph.native import NativeGraph
 from harness.recording.backend import BackendOptions, RecordedBackend
 from harness.recording.folder import CassetteFolder
 from harness.recording.human import Ask
-from harness.recording.interactions import Recording, RecordingMetadata, RunRecording, Traffic, merged
+from harness.recording.interactions import Recording, RecordingMetadata, RunRecording, merged
 from harness.recording.mcp.replay import message_key
 from harness.recording.permits import current_source
 from harness.recording.scrubber import Scrubber
 from harness.recording.unfinished import UnfinishedRun
 from harness.scenario.cassette import (
     ONLY_MISSING,
-    WRITING,
     cassette_name,
     command_to_record,
     effective_record_mode,
     request_matcher,
 )
-from harness.scenario.evaluation import outcome_of
 from harness.scenario.model import Scenario
-from harness.scenario.outcome import Outcome, RecordingResult, failed_result
+from harness.scenario.outcome import Outcome
 from harness.scenario.real_limit import progress
 from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
@@ -114,71 +109,6 @@ def age_warning(name: str, metadata: RecordingMetadata, settings: Settings, agai
     if settings.stale_cassettes == "fail":
         raise CassetteTooOld(text)
     return text
-
-
-@contextmanager
-def cassette_writer(scenario: Scenario, settings: Settings) -> Iterator[CassetteWriter | None]:
-    """Reserve the cassette of a scenario for recording. Yields None if it is not recorded.
-
-    Raises:
-        CassetteError: the cassette is damaged, or another process is recording it.
-    """
-    name = cassette_name(scenario, settings)
-    if name is None or effective_record_mode(settings) not in WRITING:
-        yield None
-        return
-    folder = CassetteFolder(settings.cassettes, name)
-    with folder.reserved():
-        yield CassetteWriter(scenario, folder, effective_record_mode(settings))
-
-
-class CassetteWriter:
-    """Collects the recordings that the repeats of a scenario made, and saves them after the last one."""
-
-    def __init__(self, scenario: Scenario, folder: CassetteFolder, mode: RecordMode) -> None:
-        self._scenario, self._folder, self._mode = scenario, folder, mode
-        self._made: dict[int, Recording] = {}
-        self._result = RecordingResult(folder.path, Traffic())
-
-    def add(self, outcome: Outcome) -> Outcome:
-        """Take the recording of a repeat from its outcome, and save all of them if it is the last.
-
-        Returns:
-            The outcome, with what was recorded so far, or with the error that prevented it from being saved.
-        """
-        run, outcome.made = outcome.made, None
-        broke = (outcome.observed.error or {}).get("message", "") if outcome.verdict == "error" else ""
-        why = run.problem if run is not None else broke
-        result = self._result
-        if run is not None:
-            result = replace(result, traffic=result.traffic + run.traffic, unused=result.unused + run.unused)
-            if run.recording is not None:
-                self._made[outcome.repeat + 1] = run.recording
-        self._result = replace(result, problem=result.problem or why)
-        if outcome.repeat + 1 == self._scenario.repeat and not self._result.problem:
-            try:
-                self._save()
-            except CassetteError as error:
-                self._result = replace(self._result, problem=str(error))
-                outcome = outcome_of(self._scenario, outcome.repeat, failed_result(error), 0.0)
-        outcome.recorded = self._result
-        return outcome
-
-    def _save(self) -> None:
-        """Write the recordings that were made, beside those of other repeats.
-
-        Raises:
-            CassetteError: the cassette cannot be written.
-        """
-        others: dict[int, Recording] = {}
-        if self._made and self._mode is not RecordMode.REWRITE:
-            for number in self._folder.numbers():
-                recording = self._folder.load(number) if number not in self._made else None
-                if recording is not None:
-                    others[number] = recording
-        if self._made and self._folder.save({**others, **self._made}):
-            self._result = replace(self._result, files=tuple(self._folder.files()))
-        self._folder.discard_unfinished()
 
 
 @cache
