@@ -31,7 +31,7 @@ LAYERS = [
     {"scenario"},
     {"serve"},
     {"report"},
-    {"calibration", "gate", "selection", "workers"},
+    {"authoring", "calibration", "gate", "selection", "workers"},
     {"variants"},
     {"evolution"},
     {"plugin", "cli"},

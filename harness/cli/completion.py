@@ -48,7 +48,7 @@ def dialects(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> l
 
 def agents(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Return the names of the agents in the manifest before the option."""
-    from harness.cli.selection import agents_of
+    from harness.dialects.registry import agents_of
 
     try:
         found = [

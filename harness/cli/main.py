@@ -22,6 +22,7 @@ COMMANDS = {
     "evolve": "Search for better prompts, temperatures and tools of an agent.",
     "gate": "Check a run against rules, and against an earlier run.",
     "baseline": "Save a run as a baseline for later comparisons.",
+    "new": "Write a scenario from one run of an agent, or from a trace.",
     "record": "Record calls to real models and services, to be replayed.",
     "cassettes": "List recordings and their problems.",
     "serve": "Serve the stubs of a scenario to any client.",

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from harness.cli.output import print_problems
-from harness.dialects.dialect import Dialect
-from harness.dialects.registry import claims, detect_dialect, dialect_named, dialect_of, manifest_at, names
+from harness.dialects.registry import detect_dialect, dialect_named, names
 from harness.errors import FormatError, ManifestError, Problem, Span
 from harness.report.formatting import plural
 from harness.scenario import SUFFIXES
@@ -24,8 +23,7 @@ from harness.selection.keywords import Expression, Shard, keywords_of, parse
 from harness.selection.last_run import read_last_run, remarks
 from harness.settings import Projects
 from harness.source.display import did_you_mean, nearest, nearest_names
-from harness.source.document import read, relative_path, shown_path
-from harness.source.frames import located_defects
+from harness.source.document import relative_path, shown_path
 
 _DOCUMENTS: Final = (".yaml", ".yml", ".json")
 _BEGINNING: Final = 4096
@@ -41,19 +39,6 @@ def check_not_a_scenario(path: Path) -> None:
     if path.name.endswith(SUFFIXES):
         message = f"{shown_path(path)} is a scenario file"
         raise FormatError(Problem("not-a-manifest", message, hint="give the manifest that it names"))
-
-
-def agents_of(path: Path, dialect: str | None) -> tuple[Dialect, list[str]]:
-    """Return a manifest's dialect and its agents, in order; no agents if its sections are malformed.
-
-    Raises:
-        ManifestError: the file cannot be read, or is not a manifest.
-    """
-    with located_defects(path):
-        found = dialect_named(dialect) if dialect else dialect_of(path)
-        if claims(found, path):  # an object of a module, no document
-            return found, []
-        return found, list(found.agents(read(manifest_at(path, found), yaml=found.yaml)))
 
 
 def agents_to_load(agents: Sequence[str], agent: str | None) -> list[str | None]:
@@ -250,7 +235,13 @@ def _requested_names(paths: Sequence[str], projects: Projects) -> dict[Path, set
         searched = ", ".join(dict.fromkeys(shown_path(path) for path in paths))
         message = f"no scenario files (*{SUFFIXES[0]}) in {searched}"
         own = next((found.file for path in paths for found in scenarios_below(Path(path), projects)[0]), None)
-        hint = f"name {shown_path(own)} to run its own" if own else "`harness init` writes an example"
+        agents = [each for path in paths for each in manifests_below(Path(path), None).manifests]
+        example = (
+            f"`harness new {shown_path(agents[0])}` writes one"
+            if agents
+            else "`harness init` writes an example"
+        )
+        hint = f"name {shown_path(own)} to run its own" if own else example
         raise FormatError(Problem("no-scenarios", message, hint=hint))
     return {file: set() if None in named else set(filter(None, named)) for file, named in names.items()}
 
@@ -282,7 +273,8 @@ def _not_a_scenario_file(file: Path, error: FormatError) -> FormatError:
     """Return the error of a file that is not named as a scenario file, perhaps a manifest: its first problem."""
     first = error.problems[0]
     message = f"{shown_path(file)} is not a scenario file: {first.message}"
-    hint = f"scenario files end in {SUFFIXES[0]}; `harness validate` checks a manifest"
+    name = shown_path(file)
+    hint = f"of a manifest, `harness new {name}` writes a scenario, and `harness validate {name}` checks it"
     return FormatError(Problem(first.code, message, first.span, hint))
 
 

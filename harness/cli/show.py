@@ -12,8 +12,9 @@ import click
 from harness.cli.load_options import LoadOptions, agent_option, load_options, with_env_option
 from harness.cli.options import PATH, flag, path_option
 from harness.cli.output import deliver, print_problems
-from harness.cli.selection import agents_of, agents_to_load, check_not_a_scenario
+from harness.cli.selection import agents_to_load, check_not_a_scenario
 from harness.dialects.load import load_graph
+from harness.dialects.registry import agents_of
 from harness.draw.diagram import Form, picture
 from harness.errors import FormatError, ManifestError, Problem
 from harness.scenario.load_warnings import warnings_alone

@@ -17,7 +17,7 @@ from harness.report.formatting import plural, seconds
 from harness.report.reading import RESULTS, read_lines
 from harness.report.repeats import NOT_PASSED
 from harness.report.summary import nothing_ran
-from harness.report.traces import LAST_WHOLE, read_trace
+from harness.report.traces import LAST_WHOLE, RunTrace, read_trace
 from harness.source.display import did_you_mean, escape_json_commands, nearest_names, printable
 from harness.source.document import shown_path
 
@@ -51,12 +51,7 @@ def command(
     if "::" not in scenario and (scenario.endswith(".jsonl") or Path(scenario).is_dir()):
         hint = f"the scenario comes before the run: harness trace FILE::NAME {scenario}"
         raise FormatError(Problem("unknown-scenario", f"'{scenario}' is not FILE::NAME", hint=hint))
-    folder = _folder(scenario, run)
-    lines = _lines_of(scenario, folder, variant)
-    line = _choose_repeat(lines, repeat)
-    if line.get("trace") is None:
-        raise FormatError(_not_kept(line, folder))
-    trace = read_trace(folder / str(line["trace"]))
+    trace, line, lines = trace_of(scenario, run, repeat, variant)
     if as_json:
         for event in (trace.head, *trace.events):
             click.echo(escape_json_commands(encode(event)))
@@ -68,6 +63,22 @@ def command(
         print_rows(rows(trace.events, trace.head.get("kinds", {})), console, width, whole=verbose)
     if trace.damage is not None:
         raise trace.damage
+
+
+def trace_of(
+    scenario: str, run: Path | None = None, repeat: int | None = None, variant: str | None = None
+) -> tuple[RunTrace, Line, list[Line]]:
+    """Return the trace of a run of a scenario, its results line, and those of its repeats and variants.
+
+    Raises:
+        FormatError: the run has no such scenario, or no trace of it.
+    """
+    folder = _folder(scenario, run)
+    lines = _lines_of(scenario, folder, variant)
+    line = _choose_repeat(lines, repeat)
+    if line.get("trace") is None:
+        raise FormatError(_not_kept(line, folder))
+    return read_trace(folder / str(line["trace"])), line, lines
 
 
 def _folder(scenario: str, run: Path | None) -> Path:

@@ -17,8 +17,9 @@ from harness.cli import output as exit_code
 from harness.cli.load_options import LoadOptions, agent_option, load_options, with_env_option
 from harness.cli.options import PATH, flag
 from harness.cli.output import as_json, print_problems, stdout_to_stderr
-from harness.cli.selection import agents_of, agents_to_load, manifests_below, misnamed
+from harness.cli.selection import agents_to_load, manifests_below, misnamed
 from harness.dialects.load import load_graph, load_scenarios
+from harness.dialects.registry import agents_of
 from harness.errors import FormatError, ManifestError, Problem, SourceError, Span, WorkerDied
 from harness.graph.model import Graph
 from harness.graph.names import inner_graphs, names_of, nested_problems

@@ -209,6 +209,19 @@ def manifest_at(path: Path, dialect: Dialect) -> Path:
     return next(iter(dialect.locate(path)), path)
 
 
+def agents_of(path: Path, dialect: str | None) -> tuple[Dialect, list[str]]:
+    """Return a manifest's dialect and its agents, in order; no agents if its sections are malformed.
+
+    Raises:
+        ManifestError: the file cannot be read, or is not a manifest.
+    """
+    with located_defects(path):
+        found = dialect_named(dialect) if dialect else dialect_of(path)
+        if claims(found, path):  # an object of a module, no document
+            return found, []
+        return found, list(found.agents(read(manifest_at(path, found), yaml=found.yaml)))
+
+
 def _read(path: Path, yaml: Version, named_at: Span | None) -> Document | ManifestError:
     try:
         return read(path, yaml=yaml, named_at=named_at)

@@ -17,7 +17,7 @@ import os
 import re
 import shutil
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -221,17 +221,22 @@ def read_trace(path: Path) -> RunTrace:
         found = "nothing" if head is None else f"{str(head.get('format', head))[:60]!r}"
         raise _damaged(path, 1, f"this is not a trace of the format {FORMAT}: found {found}")
     events: list[dict[str, Any]] = []
-    shared = _Shared()
     damage = None
     try:
-        for event in lines:
-            if event.get("event") == "shared":
-                shared.add(event)
-            else:
-                events.append(shared.restore(event))
+        events.extend(restored(lines))
     except FormatError as error:
         damage = error
     return RunTrace(head, events, damage)
+
+
+def restored(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the events of a trace file, or of an outcome, with the values that several of them share."""
+    shared = _Shared()
+    for event in events:
+        if event.get("event") == "shared":
+            shared.add(event)
+        else:
+            yield shared.restore(event)
 
 
 class _Shared:

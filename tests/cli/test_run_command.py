@@ -205,7 +205,7 @@ def test_scenarios_are_selected_by_words_tag_id_and_shard(
         (["a.scenario.yaml::counts to onne"], "did you mean 'counts to one'?"),
         (["b.scenario.yaml"], "did you mean 'a.scenario.yaml'?"),
         (["empty"], "`harness init` writes an example"),
-        (["counter.yaml"], "`harness validate` checks a manifest"),
+        (["counter.yaml"], "`harness new counter.yaml` writes a scenario"),
     ],
 )
 def test_an_empty_selection_is_a_usage_error_with_a_suggestion(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, partial
@@ -19,6 +20,7 @@ from harness.report.html.template import asset, inert, policy, safe, template
 from harness.report.reading import SCORE, read_lines, results_file
 from harness.report.repeats import NOT_PASSED, Key
 from harness.report.summary import summary_of
+from harness.source.document import shown_path
 
 if TYPE_CHECKING:
     from harness.report.html.variants import Scoring
@@ -137,6 +139,7 @@ def page(
         "rows": listed,
         "manifests": manifests.as_json(),
         "report": report,
+        "folder": shlex.quote(shown_path(folder)),
         "removed": [] if baseline is None else [*baseline.removed(rows)],
         "baseline": None if baseline is None else {"name": baseline.name, "total": baseline.total},
         "history": None if history is None else _history(history),

@@ -24,6 +24,11 @@ function traceCommand(found) {
   return found.tell ? copyable(found.tell + DATA.report) : null;
 }
 
+// Returns the command that writes a run as a scenario; null if it has no trace.
+function newCommand(found) {
+  return found.trace ? copyable(`harness new --from ${DATA.folder}/${found.trace}`) : null;
+}
+
 // The same for a run whose details are not in the page.
 function traceOf(row, run) {
   const repeat = run[1] ? ` --repeat ${run[1]}` : "";

@@ -51,6 +51,7 @@ function scenarioView(row, parts) {
     metaLine(row, found),
     copyable(found.rerun),
     traceCommand(found),
+    newCommand(found),
     ...notes(found),
     el("div", {class: "panes three"}, ...panes),
     times,

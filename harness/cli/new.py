@@ -1,0 +1,301 @@
+"""`harness new`: write a scenario from one run of an agent, or from a trace."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli import output as exit_code
+from harness.cli.options import PATH, env_option, flag
+from harness.errors import FormatError, Problem
+from harness.graph.to_json import from_json
+from harness.scenario import SUFFIXES
+from harness.settings import Projects, RecordMode, Settings
+from harness.source.display import did_you_mean, printable
+from harness.source.document import shown_path
+
+if TYPE_CHECKING:
+    from harness.authoring.from_trace import Draft
+    from harness.authoring.setting import Setting
+    from harness.authoring.target import Target
+    from harness.report.traces import RunTrace
+
+_EPILOG = """\b
+What is typed where an answer is asked for:
+  any text              a reply, or the result of a tool
+  a JSON value          the same as data
+  TOOL {"arg": 1}       the model calls this tool
+  real                  the tool, handler or script itself answers
+  !rate_limit           an error of this kind: timeout, server_error, …
+  !MESSAGE              an error with this message
+
+\b
+Exit codes: 0 the scenario is written and passes; 1 it is written, and its run
+differs from the trace or fails; 2 nothing is written.
+"""
+
+
+@click.command("new", epilog=_EPILOG)
+@click.argument("paths", nargs=-1, metavar="MANIFEST | --from TRACE...")
+@click.option(
+    "--from", "traces", multiple=True, metavar="TRACE", help="A trace, or FILE::NAME of the last run."
+)
+@click.option("--manifest", "given", metavar="PATH", help="The manifest of the agent, with --from.")
+@click.option("--agent", metavar="NAME", help="Agent, entry point or flow inside the manifest.")
+@click.option("--input", "text", metavar="TEXT|@FILE", help="The input; JSON is data. Asked for by default.")
+@click.option("--name", metavar="NAME", help="The name of the scenario (default: from its input).")
+@flag("--live", help="Real models and services answer; their answers become stubs.")
+@flag("--record", help="Real models and services answer; their answers become a cassette.")
+@click.option("-o", "--output", type=PATH, metavar="FILE", help="The scenario file; others in it are kept.")
+@env_option
+def command(
+    paths: tuple[str, ...],
+    traces: tuple[str, ...],
+    given: str | None,
+    agent: str | None,
+    text: str | None,
+    name: str | None,
+    live: bool,
+    record: bool,
+    output: Path | None,
+    env: dict[str, str],
+) -> int:
+    """Run an agent once and write a scenario that would notice a change.
+
+    You type what models, tools and people answer; or, with --live or --record, the real ones do. With --from, what
+    happened somewhere becomes a scenario: TRACE is a file of reports/latest/traces, or an export of OpenTelemetry,
+    LangSmith, Langfuse or the OpenAI Agents SDK. Model calls, tool calls and the answers of people become stubs. The
+    scenario is run before it is written. New scenarios are appended to a file that exists.
+    """
+    if traces:
+        if live or record or text is not None:
+            raise click.UsageError("--from has its input and its answers from the trace")
+        return _from_traces([*traces, *paths], given, agent, name, output, env)
+    if len(paths) != 1 or given is not None:
+        raise click.UsageError("give one MANIFEST, or traces with --from TRACE...")
+    if live and record:
+        raise click.UsageError("--live and --record are mutually exclusive")
+    return _from_run(Path(paths[0]), agent, text, name, output, env, live=live, record=record)
+
+
+def _from_traces(
+    paths: Sequence[str],
+    manifest: str | None,
+    agent: str | None,
+    name: str | None,
+    output: Path | None,
+    env: Any,
+) -> int:
+    from harness.authoring.from_trace import drafted
+    from harness.authoring.setting import keys_of_agent, setting_of
+
+    projects = Projects(given_env=env)
+    target: Target | None = None
+    drafts: list[Draft] = []
+    for label, trace in _read(paths):
+        setting = setting_of(trace, Path(manifest) if manifest else None, Path.cwd(), projects)
+        if setting is None:
+            text = f"{label} does not say which agent it is of"
+            raise FormatError(Problem("missing-manifest", text, hint="give it with --manifest PATH"))
+        if agent:
+            setting = replace(setting, keys={**setting.keys, **keys_of_agent(setting.manifests[0], agent)})
+        target = target or _target(output, setting, projects)
+        keys = target.keys_for(setting)
+        setting = replace(setting, keys={**keys, **setting.keys})
+        wanted = name or str(trace.head.get("scenario") or "") or _name_of(_first_input(trace))
+        unused = target.unused_name(" ".join(wanted.split()), [each.keys["name"] for each in drafts])
+        found = drafted(trace, setting, unused, target.file, target.head, projects.of(target.file))
+        same = next((each for each in drafts if _same(each, found)), None)
+        if same is not None:
+            click.echo(f"{label}: the same as '{printable(same.keys['name'])}'", err=True)
+            continue
+        drafts.append(found)
+        for gap in found.gaps:
+            click.echo(f"{label}: not in the trace: {printable(gap)}", err=True)
+    assert target is not None
+    return _write(target, drafts)
+
+
+def _same(one: Draft, other: Draft) -> bool:
+    return {**one.keys, "name": ""} == {**other.keys, "name": ""}
+
+
+def _read(paths: Sequence[str]) -> list[tuple[str, RunTrace]]:
+    from harness.cli.trace import trace_of
+    from harness.report.traces import read_trace
+
+    return [
+        (path, trace_of(path)[0] if "::" in path and not Path(path).exists() else read_trace(Path(path)))
+        for path in paths
+    ]
+
+
+def _target(output: Path | None, setting: Setting, projects: Projects) -> Target:
+    """Return the file to write to: by default, of the manifest's name, where the project has scenarios."""
+    from harness.authoring.target import Target
+
+    if output is None:
+        manifest = setting.manifests[0]
+        folder = manifest.parent
+        below = projects.around(folder.resolve()).project / "scenarios"
+        stem = manifest.name.partition(":")[0].partition(".")[0]
+        stem = folder.resolve().name if stem in ("langgraph", "graph", "config", "") else stem
+        output = Path(shown_path(below if below.is_dir() else folder)) / f"{stem}{SUFFIXES[0]}"
+    return Target.at(output, setting)
+
+
+def _first_input(trace: RunTrace) -> Any:
+    from harness.authoring.world import inputs_of
+
+    return next((value for _, value in inputs_of(trace.events)), None)
+
+
+def _name_of(value: Any) -> str:
+    """Return a name for a scenario, from its input."""
+    from harness.report.encoding import encode
+    from harness.source.display import clip
+
+    text = value if isinstance(value, str) else encode(value) if value is not None else ""
+    return clip(" ".join(text.split()), 60) or "a run"
+
+
+def _from_run(
+    manifest: Path,
+    agent: str | None,
+    text: str | None,
+    name: str | None,
+    output: Path | None,
+    env: Any,
+    *,
+    live: bool,
+    record: bool,
+) -> int:
+    from harness.authoring.from_trace import drafted
+    from harness.authoring.interview import interviewed, real_entries
+    from harness.authoring.setting import Setting, keys_of_agent
+    from harness.authoring.trial import run_trial
+    from harness.authoring.writer import scenario_text
+    from harness.dialects.registry import agents_of
+    from harness.report.console import terminal_asker
+    from harness.report.traces import RunTrace, restored
+
+    _, agents = agents_of(manifest, None)
+    if len(agents) > 1 and agent is None:
+        hint = f"name one with --agent: {', '.join(agents)}"
+        raise FormatError(
+            Problem("missing-agent", f"{shown_path(manifest)} has {len(agents)} agents", hint=hint)
+        )
+    if agent and agents and agent not in agents:
+        text_ = f"{shown_path(manifest)} has no agent '{agent}'"
+        raise FormatError(Problem("unknown-agent", text_, hint=did_you_mean(agent, agents)))
+    projects = Projects(given_env=env)
+    own = {**keys_of_agent(manifest, agent), **({"env": dict(env)} if env else {})}
+    setting = Setting((manifest,), own, {}, None)
+    target = _target(output, setting, projects)
+    settings = projects.of(target.file)
+    given = _input(text)
+    unused = target.unused_name(name or _name_of(given))
+    keys = {"name": unused, **target.keys_for(setting), **own}
+    keys |= {"input": given} if given is not None else {}
+    if record:
+        return _write(target, [_recorded(target, keys, settings)])
+    if live:
+        real = replace(settings, record_mode=RecordMode.LIVE)
+        [outcome] = run_trial(target.file, target.head, keys, real, ask=terminal_asker())
+    else:
+        try:
+            keys, outcome = interviewed(keys, target.file, target.head, settings, _ask)
+        except (EOFError, KeyboardInterrupt):
+            typed = printable(scenario_text(keys, 2), keep_newlines=True)
+            click.echo(f"\nnothing was written; so far:\n{typed}", err=True)
+            return exit_code.BAD_INPUT
+    head = {**outcome.identity, "format": "a run", "seed": outcome.seed, "now": outcome.now}
+    trace = RunTrace(head, [*restored(outcome.events)])
+    setting = replace(
+        setting,
+        keys={**target.keys_for(setting), **own},
+        world=real_entries(keys),
+        place=(target.file, unused),
+    )
+    return _write(target, [drafted(trace, setting, unused, target.file, target.head, settings)])
+
+
+def _recorded(target: Target, keys: dict[str, Any], settings: Settings) -> Draft:
+    """Record a run, and return the scenario that replays it."""
+    from harness.authoring.from_trace import Draft, with_expectations
+    from harness.authoring.trial import run_trial
+    from harness.report.console import terminal_asker
+
+    cassette = re.sub(r"[^a-z0-9]+", "-", keys["name"].lower()).strip("-")[:60] or "run"
+    keys = {**keys, "cassette": cassette}
+    real = replace(settings, record_mode=RecordMode.NEW_EPISODES, record_in_ci=True)
+    [made] = run_trial(target.file, target.head, keys, real, ask=terminal_asker())
+    if made.observed.error is not None and made.verdict == "error":
+        error = made.observed.error
+        hint = "what was recorded is kept: the same command goes on from there"
+        raise FormatError(Problem("not-recorded", f"{error['type']}: {error['message']}", hint=hint))
+    again = run_trial(
+        target.file, target.head, {**keys, "expect": {"status": made.observed.status}}, settings
+    )
+    keys, last = with_expectations(keys, [*again, *again], target.file, target.head, settings)
+    return Draft(keys, last)
+
+
+def _input(text: str | None) -> Any:
+    """Return the input of a command line: a text, JSON data, or the content of a file."""
+    if text is None:
+        text = _ask("", "input (text, or JSON; Enter for none)") if sys.stdin.isatty() else ""
+    if text.startswith("@"):
+        text = read_text(Path(text[1:]))
+    data = from_json(text)
+    return (data if isinstance(data, dict | list) else text) if text else None
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file that holds an input.
+
+    Raises:
+        FormatError: it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8").rstrip("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is no text"
+        raise FormatError(Problem("unreadable-file", f"{shown_path(path)} cannot be read: {why}")) from None
+
+
+def _ask(shown: str, prompt: str) -> str:
+    """Show a call at the terminal, and return the line that is typed."""
+    if shown:
+        click.echo(f"\n{printable(shown, keep_newlines=True)}", err=True)
+    click.echo(f"{prompt}: ", nl=False, err=True)
+    typed = sys.stdin.readline()
+    if not typed:
+        raise EOFError
+    return typed.rstrip("\n")
+
+
+def _write(target: Target, drafts: Sequence[Draft]) -> int:
+    """Write the scenarios, and tell what became of each. Return the exit code."""
+    target.write([each.keys for each in drafts])
+    file, is_good = shown_path(target.file), True
+    for each in drafts:
+        click.echo(f"wrote {printable(file)}::{printable(each.keys['name'])}")
+        for text in each.differences:
+            click.echo(f"  its run differs from the trace: {printable(text)}", err=True)
+        outcome = each.outcome
+        if not outcome.passed:
+            is_good = False
+            click.echo(f"  it does not pass: {outcome.verdict}", err=True)
+            for check in outcome.checks:
+                if not check.passed:
+                    click.echo(f"    {check.name}: {printable(check.message, keep_newlines=True)}", err=True)
+        is_good = is_good and not each.differences
+    click.echo(f"\nNext:\n  harness run {printable(file)}")
+    return exit_code.OK if is_good else exit_code.FAILED
