@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from harness.errors import FormatError, HarnessError, Problem, SourceError, WorkerDied
+from harness.plugin import agent_run
+from harness.plugin.agent_run import OF_TEST
 from harness.plugin.item import RECORDS, failure, merge_same_faults, restore
 from harness.plugin.options import projects_of, settings_of
 from harness.plugin.redaction import Redaction
@@ -102,6 +104,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # The clean-up that is added first is run last: after pytest's own, which collects garbage.
     config.add_cleanup(partial(restore_gc, gc.get_threshold()))
     config.pluginmanager.register(Redaction(config), "harness-redaction")
+    config.pluginmanager.register(agent_run, "harness-agent-run")
     if not hasattr(config, "workerinput"):
         reporter = Reporter(config)
         config.pluginmanager.register(reporter, "harness-reporter")
@@ -158,7 +161,7 @@ class Reporter:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Write the results of a scenario that has ended, or whose worker has died."""
         restore(report)
-        records = report.__dict__.pop(RECORDS, ())
+        records, is_test = report.__dict__.pop(RECORDS, ()), report.__dict__.pop(OF_TEST, False)
         if str(report.when) == CRASHED:
             records = _crash_records(self._config, report)
         for made in records:
@@ -166,7 +169,8 @@ class Reporter:
 
             with _exit_if_unwritable():
                 self._open_writer().add_record(Record(*made), self._positions.get(report.nodeid, 0))
-            self._ran.add(report.nodeid)
+            if not is_test:
+                self._ran.add(report.nodeid)
 
     def _open_writer(self) -> ResultsWriter:
         if self._writer is None:

@@ -242,7 +242,8 @@ def _facts(
     if (observed.error or {}).get("code") == CassetteMissing.code:
         command = "harness record"
     rerun = rerun_text(outcome.id, outcome.seed, outcome.repeat, outcome.variant, command)
-    facts.append(("rerun", rerun))
+    if outcome.span is not None:  # of a run of Python code, there is no command
+        facts.append(("rerun", rerun))
     if report is not None and (command := trace_command(outcome)):
         facts.append(("trace", command + report_argument(Path(outcome.suite), report)))
     return map(_fact, facts)

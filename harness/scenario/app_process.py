@@ -71,7 +71,12 @@ def is_available() -> bool:
 
 def concerns(scenario: Scenario) -> bool:
     """True if a scenario runs an app in a process of its own."""
-    return not _is_inside and is_available() and is_app(scenario.manifests[0], scenario.dialect)
+    return (
+        not _is_inside
+        and not scenario.in_process
+        and is_available()
+        and is_app(scenario.manifests[0], scenario.dialect)
+    )
 
 
 @lru_cache(256)

@@ -49,7 +49,11 @@ def load_file(path: Path, settings: Settings | None = None, *, text: str | None 
 
 
 def _loaded(path: Path, settings: Settings, text: str | None) -> ScenarioFile:
-    if not path.name.endswith(SUFFIXES) and (own := scenarios_of_manifest(path, settings)) is not None:
+    if (
+        text is None
+        and not path.name.endswith(SUFFIXES)
+        and (own := scenarios_of_manifest(path, settings)) is not None
+    ):
         if not own:
             message = f"{shown_path(path)} has no scenarios of its own"
             hint = f"write them into it, or into a scenario file: `harness new {shown_path(path)}` writes one"

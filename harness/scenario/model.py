@@ -124,6 +124,7 @@ class Scenario:
         imported: the instant at which its app is imported; None: that of `now`.
         pending: builds the rest of a scenario that is a row of `cases`, see `whole`.
         variation: the variant as which it runs.
+        in_process: an app runs in this process, and not in one of its own.
     """
 
     file: Path
@@ -160,6 +161,7 @@ class Scenario:
     warnings: tuple[Problem, ...] = ()
     pending: Callable[[], Scenario] | None = None
     variation: Variation | None = None
+    in_process: bool = False
 
     def whole(self) -> Scenario:
         """Return the complete scenario.

@@ -252,6 +252,8 @@ class Entries:
 
     def _real(self, entry: Real, effect: Effect) -> Callable[[], Awaitable[Any]] | None:
         dotted = entry.function
+        if entry.called is not None:
+            return partial(_call, entry.called, effect)
         if dotted is None:
             if isinstance(effect, ScriptCall) and effect.argv:
                 return partial(self._scripts.run, effect)

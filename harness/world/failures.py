@@ -138,6 +138,12 @@ class ErrorMapping(Strict):
             )
         return self
 
+    @classmethod
+    def of(cls, raised: Exception) -> ErrorMapping:
+        """Return the error that stands for an exception of the user's code."""
+        given = {"kind": "exception", "message": str(raised), "type": type(raised).__name__}
+        return cls.model_construct({*given}, **given)
+
     def exception(self) -> Exception:
         """Return the exception to raise in the node."""
         if self.kind == "exception":

@@ -5,8 +5,10 @@ Source: docs/scenario-format.md, "The world".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import copy
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import (
@@ -49,9 +51,16 @@ class Placed(Strict):
     span: ClassVar[Span | None] = None
     """The location in the scenario; None if it is not from a file."""
 
-    def place(self, span: Span) -> None:
-        """Set the location."""
+    def place(self, span: Span | None) -> None:
+        """Set the location; None if it has none."""
         self.__dict__["span"] = span
+
+    called: ClassVar[Callable[..., Any] | None] = None
+    """Answers in place of what is written."""
+
+    def answer_by(self, function: Callable[..., Any]) -> None:
+        """Let a function answer in place of what is written."""
+        self.__dict__["called"] = function
 
 
 class AnyStub(Placed):
@@ -144,6 +153,23 @@ class AnyStub(Placed):
         """Return what the call returns for a copy of `answer`."""
         return answer.get("return")
 
+    def answer_to(self, effect: Effect) -> Any:
+        """Return what a call returns: the written answer, or that of a function, which gets the request.
+
+        Raises:
+            ValueError: the function gave what is no answer.
+            Exception: whatever the function raises: the call fails with it.
+        """
+        if self.called is None:  # a copy: the caller may change it, and the stub may answer again
+            return self.value(copy.deepcopy(self.answer))
+        given = self.called(SimpleNamespace(**effect.request()))
+        return self.value(type(self).answer_of(given))
+
+    @classmethod
+    def answer_of(cls, given: Any) -> dict[str, Any]:
+        """Return what a function gave as the keys of an answer."""
+        return {"return": given}
+
     def described(self, title: str) -> str:
         """Return a short description of this stub, for messages. `title` names its list."""
         if self.error is not None:
@@ -219,6 +245,16 @@ class LLMStub(AnyStub):
         if self.model is not None and not last_part_matches(self.model, effect.name):
             yield f"model is {effect.name!r}, not {self.model!r}"
 
+    @classmethod
+    def answer_of(cls, given: Any) -> dict[str, Any]:
+        if isinstance(given, str):
+            return {"reply": given}
+        if isinstance(given, Mapping) and given.keys() & {*cls.answers}:
+            return dict(given)
+        if hasattr(given, "tool_calls") and hasattr(given, "content"):  # a message of LangChain
+            return {"reply": str(given.content), "tool_calls": [dict(call) for call in given.tool_calls]}
+        return {"json": given}
+
     def value(self, answer: dict[str, Any]) -> LLMReply:
         chunks = tuple(answer.get("chunks", ()))
         text = compact_json(answer["json"]) if "json" in answer else answer.get("reply", "".join(chunks))
@@ -226,7 +262,7 @@ class LLMStub(AnyStub):
             text=text,
             tool_calls=tuple(answer.get("tool_calls", ())),
             usage=answer.get("usage", {}),
-            finish_reason=self.finish_reason,
+            finish_reason=answer.get("finish_reason"),
             chunks=chunks,
         )
 
@@ -291,11 +327,18 @@ class HTTPStub(AnyStub):
         if self.url is not None and not glob_matches(self.url, effect.name):
             yield f"url is {effect.name!r}, not {self.url!r}"
 
+    @classmethod
+    def answer_of(cls, given: Any) -> dict[str, Any]:
+        if isinstance(given, str):
+            return {"text": given}
+        is_response = isinstance(given, Mapping) and given.keys() & {*cls.answers, *cls.details}
+        return dict(given) if is_response else {"json": given}
+
     def value(self, answer: dict[str, Any]) -> HTTPReply:
         has_json = "json" in answer
         text = compact_json(answer["json"]) if has_json else answer.get("text", "")
         return HTTPReply(
-            status=self.status,
+            status=answer.get("status", 200),
             text=text,
             json=answer["json"] if has_json else from_json(text),
             headers={name.lower(): value for name, value in answer.get("headers", {}).items()},
@@ -325,6 +368,10 @@ class HumanStub(AnyStub):
         if self.error is not None:
             return {}
         return {"reply": self.reply if self.written("reply") else dict(self.model_extra or {})}
+
+    @classmethod
+    def answer_of(cls, given: Any) -> dict[str, Any]:
+        return {"reply": given}
 
     def value(self, answer: dict[str, Any]) -> Any:
         return answer["reply"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from harness.errors import CannotEvaluate, ExpressionError, Nearest, Span, World
 from harness.graph.effects import Effect
 from harness.graph.model import State
 from harness.matchers.regex import last_part_matches
+from harness.world.failures import ErrorMapping
 from harness.world.spec import ScriptedAnswer
 from harness.world.stub_models import AnyStub
 
@@ -89,10 +89,9 @@ class StubList:
         if stub.error is not None:
             error = stub.error.exception()
         else:
-            try:  # a copy: the caller may change it, and the stub may answer again
-                value = effect.answered(stub.value(copy.deepcopy(stub.answer)))
-            except ValueError as wrong:
-                raise WorldError(f"a stub under `{effect.key}:` cannot answer: {wrong}") from None
+            value, error = _answered(stub, effect)
+            if error is not None:  # a client of a provider is told of it as of a written error
+                stub = stub.model_copy(update={"error": ErrorMapping.of(error)})
         return ScriptedAnswer(value, error, stub.latency, source=stub, title=self.title)
 
     def consume(self, effect: Effect, state: State) -> AnyStub | None:
@@ -140,6 +139,20 @@ class StubList:
             return None
         _, _, stub, reasons = min(ranked, key=lambda rank: rank[:2])
         return Nearest(stub.described(self.title), stub.span, reasons)
+
+
+def _answered(stub: AnyStub, effect: Effect) -> tuple[Any, Exception | None]:
+    """Return what a stub answers; if a function answers in its place, perhaps what that raised."""
+    try:
+        given = stub.answer_to(effect)
+    except Exception as raised:
+        if stub.called is None:
+            raise
+        return None, raised
+    try:
+        return effect.answered(given), None
+    except ValueError as wrong:
+        raise WorldError(f"a stub under `{effect.key}:` cannot answer: {wrong}") from None
 
 
 def _times_left(item: _StubState) -> str:

@@ -1,0 +1,253 @@
+"""`harness.run`: agents in plain Python: their world, their conversation, what happened, and what is wrong."""
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+from unittest.mock import Mock
+
+import pytest
+from langchain_openai import ChatOpenAI
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.message import add_messages
+from langgraph.types import interrupt
+
+import harness
+from harness.errors import FormatError
+from harness.scenario.load import load_file
+from harness.scenario.run import run_scenario
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+TRIAGE = "agents/triage.yaml"
+BILLING = {"classify": [{"json": {"intent": "billing"}}]}
+QUESTION = {"classify": {"json": {"intent": "question"}}, "answer": "At nine."}
+
+
+class State(TypedDict):
+    messages: Annotated[list[Any], add_messages]
+
+
+def ask(state: State) -> dict[str, Any]:
+    return {"messages": [ChatOpenAI(model="gpt-4o").invoke(state["messages"])]}
+
+
+def approve(state: State) -> dict[str, Any]:
+    return {"messages": [("ai", f"a person says {interrupt({'question': 'may I?'})}")]}
+
+
+GRAPH = StateGraph(State)
+GRAPH.add_node(ask)
+GRAPH.add_node(approve)
+GRAPH.add_edge(START, "ask")
+GRAPH.add_edge("ask", "approve")
+GRAPH.add_edge("approve", END)
+APP = GRAPH.compile()
+
+
+@pytest.fixture(autouse=True)
+def tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The agents of the tutorial in the current folder."""
+    shutil.copytree(SCENARIOS / "tutorial", tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# ---------------------------------------------------------------- a run
+
+
+def test_an_agent_runs_in_a_given_world() -> None:
+    run = harness.run(TRIAGE, "I was charged twice", llm=BILLING)
+    assert (run.status, run.path) == ("completed", ["classify", "open_ticket"])
+    assert run.state["intent"] == "billing"
+    assert run.visits == {"classify": 1, "open_ticket": 1}
+    assert run.output == "I have opened a ticket with our billing team."
+    assert repr(run) == f"<Run completed: classify → open_ticket; output={run.output!r}>"
+    [call] = run.calls()
+    assert (call.kind, call.name, call.node, call.prompt) == (
+        "llm",
+        "gpt-4o-mini",
+        "classify",
+        "I was charged twice",
+    )
+
+
+def test_two_runs_alike_have_equal_digests() -> None:
+    assert len({harness.run(TRIAGE, "hi", llm=QUESTION).digest for _ in range(2)}) == 1
+
+
+def test_calls_are_found_by_kind_and_name() -> None:
+    run = harness.run(TRIAGE, "hi", llm=QUESTION)
+    assert [call.node for call in run.calls(llm="gpt-*")] == ["classify", "answer"]
+    assert run.calls(tool="*") == []
+    with pytest.raises(TypeError, match="no kind 'tools'"):
+        run.calls(tools="x")
+
+
+def test_a_graph_object_runs_as_it_is() -> None:
+    run = harness.run(APP, "hello", llm=["Hi."], human=["yes"])
+    assert (run.status, run.path, run.output) == ("completed", ["ask", "approve"], "a person says yes")
+
+
+def test_a_function_is_an_agent() -> None:
+    assert harness.run(str.upper, "hello").output == "HELLO"
+    assert harness.run(lambda input: input * 2, "ho").output == "hoho"
+
+
+def test_an_agent_that_fails_raises_nothing() -> None:
+    def agent(input: str) -> str:
+        raise ValueError("no")
+
+    run = harness.run(agent, "x")
+    assert run.status == "failed"
+    assert run.error is not None
+    assert (run.error["type"], run.error["message"]) == ("ValueError", "no")
+    assert "ValueError: no" in repr(run)
+
+
+def test_a_call_that_nothing_answers_ends_the_run() -> None:
+    run = harness.run(TRIAGE, "hi")
+    assert run.error is not None
+    assert run.error["type"] == "UnscriptedCall"
+
+
+def test_inside_of_a_running_loop() -> None:
+    async def main() -> harness.Run:
+        return await harness.arun(APP, "hello", llm=["Hi."], human=["yes"])
+
+    assert asyncio.run(main()).output == "a person says yes"
+
+
+# ---------------------------------------------------------------- callables
+
+
+def test_a_callable_answers_in_place_of_a_stub() -> None:
+    run = harness.run(
+        TRIAGE, "hi", llm={**QUESTION, "answer": lambda request: f"About {request.prompt}: done."}
+    )
+    assert run.output == "About hi: done."
+
+
+@pytest.mark.parametrize(("given", "reply", "tools"), [
+    ({"reply": "a", "usage": {"input_tokens": 3}}, "a", ()),
+    ({"intent": "x"}, '{"intent":"x"}', ()),
+    ({"tool_calls": [{"name": "t", "args": {}}]}, "", [{"name": "t", "args": {}}]),
+])  # fmt: skip
+def test_it_may_give_all_that_a_stub_may(given: Any, reply: str, tools: Any) -> None:
+    run = harness.run(APP, "hello", llm=lambda request: given, human=["yes"])
+    [call] = run.calls(llm="*")
+    assert (call.reply, call.tool_calls) == (reply, tools)
+
+
+def test_its_exception_is_that_of_the_call() -> None:
+    run = harness.run(APP, "hello", llm=Mock(side_effect=TimeoutError("late")))
+    assert run.status == "failed"
+    assert run.calls(llm="*")[0].reason == "late"
+
+
+def test_a_mock_is_a_tool() -> None:
+    refund = Mock(return_value={"worth": [20]})
+    handlers = {name: f"support_tools.{name}" for name in ("unpack", "add_up", "pay")}
+    run = harness.run(
+        "agents/returns.yaml",
+        {"order": "C3", "note": "Too small"},
+        llm={"sort": "return"},
+        handlers={**handlers, "look_at": lambda given: refund(given["piece"])},
+    )
+    assert run.status == "interrupted"
+    assert [call.args[0] for call in refund.call_args_list] == ["bowl", "jug", "vase"]
+
+
+# ---------------------------------------------------------------- a conversation
+
+
+def test_a_conversation_goes_on() -> None:
+    answer = Mock(side_effect=lambda request: f"About {request.prompt}")
+    first = harness.run(TRIAGE, "one", llm={**QUESTION, "answer": answer})
+    second = first.send("two", llm={"classify": {"json": {"intent": "question"}}})
+    assert first.path == ["classify", "answer"]
+    assert second.path == [*first.path, *first.path]
+    assert second.output == "About two"
+    assert answer.call_count == 2  # what was answered is not asked again
+
+
+def test_an_interrupt_is_answered() -> None:
+    run = harness.run(APP, "hello", llm=["Hi."])
+    assert (run.status, run.interrupts) == ("interrupted", [{"question": "may I?"}])
+    assert run.resume("no").output == "a person says no"
+
+
+def test_a_run_is_one_moment_of_its_conversation() -> None:
+    run = harness.run(APP, "hello", llm=["Hi."])
+    run.resume("no")
+    with pytest.raises(harness.AlreadyContinued, match="went on already"):
+        run.resume("yes")
+    with pytest.raises(AttributeError):
+        run.status = "completed"  # type: ignore[misc]
+
+
+# ---------------------------------------------------------------- checks
+
+
+def test_expectations_are_those_of_a_scenario() -> None:
+    run = harness.run(TRIAGE, "I was charged twice", llm=BILLING)
+    assert (
+        run.check(
+            state={"intent": "billing"}, path=["classify", "open_ticket"], latency={"nodes": {"classify": 2}}
+        )
+        is run
+    )
+    with pytest.raises(AssertionError) as failed:
+        run.check(path=["classify", "answer"])
+    assert str(failed.value).splitlines()[2:7] == [
+        "",
+        "  path (score 0.50)",
+        "    step 2: expected answer, was open_ticket",
+        "      expected: classify → answer",
+        "      actual:   classify → open_ticket",
+    ][:5] or "step 2: expected answer, was open_ticket" in str(failed.value)
+
+
+def test_stubs_that_are_left_over_fail_a_check() -> None:
+    given: dict[str, Any] = {"classify": [*BILLING["classify"], "more"]}
+    with pytest.raises(AssertionError, match="never used: llm: reply: 'more'"):
+        harness.run(TRIAGE, "x", llm=given).check()
+    harness.run(TRIAGE, "x", llm=given, allow_unused=True).check()
+
+
+@pytest.mark.parametrize(("use", "told"), [
+    (lambda: harness.run(TRIAGE, "x", tols={}), "did you mean 'tools'?"),
+    (lambda: harness.run("agents/triag.yaml", "x"), "no such file"),
+    (lambda: harness.run(TRIAGE, "x", llm={"classify": [{"replay": "x"}]}), "did you mean 'reply'?"),
+    (lambda: harness.run(TRIAGE, "x", llm=BILLING).check(paths=[]), "did you mean 'path'?"),
+])  # fmt: skip
+def test_wrong_keys_are_refused(use: Callable[[], Any], told: str) -> None:
+    with pytest.raises(FormatError) as refused:
+        use()
+    assert told in str(refused.value)
+
+
+def test_judges_belong_in_scenarios() -> None:
+    with pytest.raises(ValueError, match="calls no model"):
+        harness.run(TRIAGE, "x", llm=BILLING).check(judge=[])  # type: ignore[call-arg]
+
+
+# ---------------------------------------------------------------- as a scenario
+
+
+def test_a_run_is_written_as_a_scenario_that_does_the_same(tmp_path: Path) -> None:
+    run = harness.run(TRIAGE, "one", llm={**QUESTION, "answer": lambda request: f"About {request.prompt}"})
+    run = run.send("two", llm={"classify": {"json": {"intent": "question"}}})
+    file = tmp_path / "made.scenario.yaml"
+    file.write_text(run.to_scenario("two questions"))
+    [scenario] = load_file(file).scenarios
+    [outcome] = run_scenario(scenario)
+    assert outcome.passed
+    assert outcome.observed.path == run.path
+    assert outcome.observed.output == "About two"
+
+
+def test_a_notebook_shows_its_page() -> None:
+    page = harness.run(TRIAGE, "I was charged twice", llm=BILLING)._repr_html_()
+    assert page.startswith("<iframe sandbox=")
+    assert "open_ticket" in page
