@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness.api.run import AlreadyContinued, Call, Run, arun, run
+    from harness.errors import FormatError
+    from harness.plugin.agent_run import AgentRun
 
 __version__ = "0.1.0"
 DISTRIBUTION = "agent-scenarios"  # what pip installs; the package and the command are `harness`
 
 _PUBLIC = {
-    **dict.fromkeys(("AlreadyContinued", "Call", "Run", "arun", "run"), "harness.api.run"),
+    **dict.fromkeys(("AlreadyContinued", "Call", "FormatError", "Run", "arun", "run"), "harness.api.run"),
+    "AgentRun": "harness.plugin.agent_run",
+    "FormatError": "harness.errors",
 }
-__all__ = ["AlreadyContinued", "Call", "Run", "arun", "run"]
+__all__ = ["AgentRun", "AlreadyContinued", "Call", "FormatError", "Run", "arun", "run"]
 
 
 def __getattr__(name: str) -> Any:

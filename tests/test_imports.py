@@ -32,7 +32,7 @@ LAYERS = [
     {"serve"},
     {"report"},
     {"authoring", "calibration", "gate", "selection", "workers"},
-    {"variants"},
+    {"api", "variants"},
     {"evolution"},
     {"plugin", "cli"},
 ]
@@ -87,8 +87,11 @@ def read_imports() -> Iterator[Import]:
 
 @cache
 def imports() -> tuple[Import, ...]:
-    """Return all imports of the package; read on first use, since it takes a second."""
-    return tuple(read_imports())
+    """Return all imports of the package but those of its public names, which are loaded when they are used.
+
+    They are read on first use, since it takes a second.
+    """
+    return tuple(each for each in read_imports() if each.module != harness.__name__)
 
 
 def part(module: str) -> str:

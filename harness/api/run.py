@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from harness.errors import HarnessError
+from harness.errors import FormatError, HarnessError, Problem
 
 if TYPE_CHECKING:
     from harness.api.callables import Callables
@@ -58,7 +58,6 @@ def _located(manifest: Path, file: Path) -> str:
         FormatError: there is no such file or folder, nor a module for an object.
     """
     from harness.dialects.langgraph.target import is_object
-    from harness.errors import FormatError, Problem
     from harness.source.document import hint_for_missing, shown_path
 
     for found in (manifest, file.parent / manifest):
@@ -67,6 +66,13 @@ def _located(manifest: Path, file: Path) -> str:
             return os.path.relpath(found, file.parent)
     text = f"manifest {shown_path(manifest)}: no such file"
     raise FormatError(Problem("missing-file", text, hint=hint_for_missing(manifest)))
+
+
+def _told(problem: Problem, lines: Sequence[str]) -> Problem:
+    """Return a problem of a scenario that is in no file: with what is written there, in place of where."""
+    line = problem.span.line if problem.span is not None else 0
+    written = f": {lines[line - 1].strip()}" if 0 < line <= len(lines) else ""
+    return replace(problem, message=f"{problem.message}{written}", span=None)
 
 
 class AlreadyContinued(HarnessError):
@@ -108,7 +114,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Beginning:
-    """What a conversation began with: the scenario as it is written so far, and who answers what.
+    """The beginning of a conversation: the scenario as it is written so far, and who answers.
 
     Attributes:
         manifest: a path, or an object.
@@ -139,7 +145,10 @@ class Beginning:
         keys = {**self.keys, **(self.turns[0] if len(self.turns) == 1 else {"turns": self.turns})}
         keys |= {"expect": to_json(dict(expect))} if expect else {}
         text = file_text({"harness": 1, "manifest": manifest or str(self.manifest)}, [keys])
-        [found] = load_file(self.file, self.settings, text=text).scenarios
+        try:
+            [found] = load_file(self.file, self.settings, text=text).scenarios
+        except FormatError as error:
+            raise FormatError([_told(problem, text.splitlines()) for problem in error.problems]) from None
         return found
 
     @contextmanager
@@ -211,7 +220,6 @@ def beginning_of(
 ) -> Beginning:
     """Return the beginning of a conversation, for the arguments of `run`. Raises as that does."""
     from harness.api.callables import WORLD_KEYS, without_callables
-    from harness.errors import FormatError, Problem
     from harness.graph.to_json import to_json
     from harness.settings import Projects, RecordMode
     from harness.source.display import did_you_mean
@@ -236,7 +244,7 @@ def beginning_of(
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Run:
-    """What happened in a run of an agent, up to a moment of its conversation. Times are virtual seconds.
+    """A run of an agent, up to a moment of its conversation. Times are virtual seconds.
 
     Attributes:
         status: `completed`, `interrupted`, `failed`, `timeout` or `invalid`.
@@ -373,7 +381,7 @@ class Run:
 
 @dataclass
 class Moment:
-    """What a run remembers besides its results.
+    """The memory of a run besides its results.
 
     Attributes:
         beginning: how the conversation went so far.
