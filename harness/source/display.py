@@ -18,31 +18,57 @@ from typing import Any, Final
 from harness.errors import Problem, Span
 from harness.source.location import split_lines
 
-_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_UNSAFE_CATEGORIES = frozenset({"Cc", "Cs", "Cn", "Zl", "Zp"})
+_UNSEEN: Final = re.compile("VARIATION SELECTOR|HANGUL .*FILLER|GRAPHEME JOINER|VOWEL INHERENT")
+"""In the names of characters that are drawn as nothing, though Unicode counts them as letters and marks."""
+_JOINERS: Final = "\u200c\u200d"
+_STYLES: Final = "\ufe0e\ufe0f"
+_JOINED: Final = re.compile("Lo|M.|S.")
+_STYLED: Final = re.compile("S.|Po|Pd")
+_KEYCAP: Final = "\u20e3"
 
 
 def printable(text: str, *, keep_newlines: bool = False) -> str:
-    r"""Return the text without characters that a terminal or an XML parser would act on.
+    r"""Return the text without characters that a terminal or an XML parser would act on, or that nobody sees.
 
-    Control characters (including escape sequences), characters that change the writing direction, lone surrogates and
-    non-characters become visible escapes such as `\x1b`. Unless `keep_newlines`, line breaks and tabs become one
-    space.
+    Control and format characters (including escape sequences, those that change the writing direction or have no
+    width, and tags), private and unassigned ones, lone surrogates and others that are drawn as nothing become visible
+    escapes such as `\x1b`. A joiner between two letters or symbols of a script or an emoji that needs it stays, and
+    so does the style of a symbol. Unless `keep_newlines`, line breaks and tabs become one space.
 
-    >>> printable("a\x1b[31m\nb")
-    'a\\x1b[31m b'
+    >>> printable("a\x1b[31m\nb\u200b")
+    'a\\x1b[31m b\\u200b'
     """
     if text.isascii() and text.isprintable():
         return text
     if keep_newlines:
         return "\n".join(printable(line) for line in text.split("\n"))
-    return "".join(_visible(character) for character in re.sub(r"[\r\n\t]+", " ", text))
+    line = re.sub(r"[\r\n\t]+", " ", text)
+    return "".join(
+        character.encode("unicode_escape").decode()
+        if _is_unsafe(character) and not _joins(line, at)
+        else character
+        for at, character in enumerate(line)
+    )
 
 
-def _visible(character: str) -> str:
-    if unicodedata.category(character) in _UNSAFE_CATEGORIES or character in _BIDI:
-        return repr(character)[1:-1] if not character.isprintable() else f"\\u{ord(character):04x}"
-    return character
+@lru_cache(maxsize=4096)
+def _is_unsafe(character: str) -> bool:
+    """True by the category in Unicode, so that characters of later versions are covered."""
+    kind = unicodedata.category(character)
+    return kind[0] == "C" or kind in ("Zl", "Zp") or bool(_UNSEEN.search(unicodedata.name(character, "")))
+
+
+def _joins(text: str, at: int) -> bool:
+    """True for one joiner between two letters of such scripts or two symbols, and for the style of one symbol.
+
+    A letter with case (Latin, Greek, Cyrillic) is joined to nothing, nor is another joiner.
+    """
+    if text[at] not in _JOINERS + _STYLES or at == 0:
+        return False
+    before, after = text[at - 1], text[at + 1 : at + 2]
+    if text[at] in _JOINERS:
+        return after != "" and all(_JOINED.match(unicodedata.category(each)) for each in (before, after))
+    return after == _KEYCAP or bool(_STYLED.match(unicodedata.category(before)))
 
 
 def clip(text: str, limit: int) -> str:

@@ -1,5 +1,6 @@
 """report.html in a real browser: navigation, and protection against hostile replies."""
 
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from harness.report.html.overview import Baseline
 from harness.report.html.page import page as page_of
 from harness.report.results import line
 from harness.report.summary import summarise, summary_of
+from harness.source.display import printable
 from harness.time.real import real
 from tests.report.html.conftest import (
     HOSTILE,
@@ -89,6 +91,18 @@ def test_search_filters_and_sorting_are_kept_in_the_address(page: Any, report: P
     page.goto("about:blank")
     page.goto(address)
     assert names(page) == ["a double charge", "it may rain"]
+
+
+LEFT = "text => Array.from(text).filter(each => shown(`a${each}a`) === `a${each}a`).join('')"
+
+
+def test_the_page_escapes_what_the_terminal_escapes(page: Any, report: Path) -> None:
+    page.goto(report.as_uri())
+    known = [chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) not in ("Cs", "Cn")]
+    plain = [each for each in known if each in "\t\n" or printable(f"a{each}a") == f"a{each}a"]
+    assert page.evaluate(LEFT, "".join(known)) == "".join(plain)
+    for text in ("👩🏽‍🚀 ❤️‍🔥 🏳️‍🌈 1️⃣ ☎️", "می‌خواهم", "क्‍ष ශ්‍රී"):
+        assert page.evaluate("shown", text) == text == printable(text)
 
 
 def test_enter_opens_a_scenario_and_esc_leads_back(page: Any, report: Path) -> None:

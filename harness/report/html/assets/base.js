@@ -6,12 +6,16 @@ const NOT_PASSED = new Set(["failed", "error"]);
 const MARKS = {passed: "✓", failed: "✗", error: "!", skipped: "–"};
 const LONG = 2000;
 
-// Replaces control characters and those that change the writing direction by visible escapes.
+// Replaces control characters and those that nobody sees by visible escapes, as `printable` of harness/source/display.py.
+// A joiner stays between two letters or symbols that it joins, and the style of a symbol after it.
 const UNSAFE =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+  /(?![\t\n]|(?<=[\p{Lo}\p{M}\p{S}])[\u200c\u200d](?=[\p{Lo}\p{M}\p{S}])|(?<=[\p{S}\p{Po}\p{Pd}])[\ufe0e\ufe0f]|\ufe0f\u20e3)[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
 function shown(text) {
-  return String(text).replace(UNSAFE, (found) => "\\u" + found.charCodeAt(0).toString(16).padStart(4, "0"));
+  return String(text).replace(UNSAFE, (found) => {
+    const code = found.codePointAt(0).toString(16);
+    return code.length > 4 ? "\\U" + code.padStart(8, "0") : "\\u" + code.padStart(4, "0");
+  });
 }
 
 // Creates an element: el("a", {class: "x", onclick: f}, "text", element, …). Texts are escaped; links stay within the page.
