@@ -132,6 +132,7 @@ class Reporter:
         if not self._positions:
             self._positions = {nodeid: position for position, nodeid in enumerate(ids)}
             self._files = scenario_files(self._config, ids)
+            self._check_folder()
             self._counts.kept = len(self._files)
             if len(self._files) == len(ids):
                 reduce_gc()
@@ -143,6 +144,16 @@ class Reporter:
         ids = [item.nodeid for item in session.items]
         self._files = scenario_files(self._config, ids)
         self._positions = {nodeid: position for position, nodeid in enumerate(ids)}
+        if not self._config.option.collectonly:
+            self._check_folder()
+
+    def _check_folder(self) -> None:
+        """Refuse to run if the results would be written into a folder of other files."""
+        if self._files:
+            from harness.report.folder_check import refuse_foreign
+
+            with _exit_if_unwritable():
+                refuse_foreign(self.settings.report)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:

@@ -20,6 +20,7 @@ from harness.errors import FormatError, Problem
 from harness.report.cause import fault
 from harness.report.encoding import encode, fits, replace, replace_in_chunks, unwritable
 from harness.report.failure import failed_checks
+from harness.report.folder_check import refuse_foreign
 from harness.report.group import PARTS
 from harness.report.input_files import InputFiles
 from harness.report.junit import JUNIT, junit
@@ -169,7 +170,7 @@ class ResultsWriter:
     to `history`.
 
     Raises:
-        FormatError: the folder cannot be created or written (code `report-folder`).
+        FormatError: the folder cannot be created or written, or has other files (code `report-folder`).
     """
 
     def __init__(
@@ -200,6 +201,7 @@ class ResultsWriter:
     def __enter__(self) -> Self:
         if self._history is not None:
             self._history.check()
+        refuse_foreign(self.folder)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._file = open_locked(self.path)

@@ -26,6 +26,7 @@ from harness.errors import FormatError, Problem
 from harness.recording.spending import Spending
 from harness.report.encoding import encode, unwritable
 from harness.report.encoding import replace as replace_file
+from harness.report.folder_check import refuse_foreign
 from harness.report.formatting import plural
 from harness.report.reading import RESULTS, read_lines
 from harness.report.results import Record, open_locked
@@ -114,8 +115,9 @@ class ResumeState:
         """Move the results that runs are taken over from aside, and write the fingerprints of the runs that follow.
 
         Raises:
-            FormatError: they cannot be written, or moved.
+            FormatError: they cannot be written, or moved, or the folder has other files.
         """
+        refuse_foreign(self._folder)
         if self._continues:
             self._move()
         else:

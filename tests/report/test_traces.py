@@ -166,11 +166,12 @@ def test_only_the_last_complete_run_keeps_its_traces(tmp_path: Path, outcome: Ma
 
 def test_unrelated_files_in_the_folder_are_kept(tmp_path: Path, outcome: MakeOutcome) -> None:
     notes = tmp_path / "traces/notes.txt"
-    notes.parent.mkdir()
-    notes.write_text("mine")
     for _ in range(2):
         with ResultsWriter(tmp_path) as results:
             results.add(outcome(events=[END]))
+        notes.write_text("mine")
+    with ResultsWriter(tmp_path) as results:
+        results.add(outcome(events=[END]))
     assert notes.read_text() == "mine"
 
 
@@ -185,7 +186,7 @@ def test_traces_beyond_the_limit_are_left_out_and_reported(tmp_path: Path, outco
 
 
 def test_results_are_written_if_traces_cannot_be(tmp_path: Path, outcome: MakeOutcome) -> None:
-    (tmp_path / "traces").write_text("in the way")
+    (tmp_path / "traces").touch()
     with ResultsWriter(tmp_path) as results:
         results.add(outcome(events=[END]))
         summary = results.finish()
