@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from harness.draw.sketch import EdgeSpec, NodeSpec, Sketch, edges_of, nodes_of, sketch
+from harness.draw.sketch import EdgeSpec, NodeSpec, Sketch, edges_of, nodes_of, positions_by_source, sketch
 from harness.draw.svg import DATA_LINE, mermaid_label, svg
 from harness.errors import FormatError, Problem
 from harness.graph.flattened import flattened
@@ -30,23 +30,23 @@ def text(nodes: Sequence[NodeSpec], edges: Sequence[EdgeSpec], data: Sequence[Da
     adds the line "no data edges".
     """
     graph = sketch(nodes, edges, data or ())
-    paragraphs = [_paragraph(graph, name) for name in graph.kinds if name != END or _outgoing(graph, END)]
+    outgoing = positions_by_source(graph.edges)
+    paragraphs = [
+        _paragraph(graph, name, outgoing.get(name, ()))
+        for name in graph.kinds
+        if name != END or END in outgoing
+    ]
     if data is not None:
         paragraphs.append(_data(data))
     return "\n\n".join(paragraphs) + "\n"
 
 
-def _outgoing(graph: Sketch, name: str) -> list[int]:
-    return [position for position, edge in enumerate(graph.edges) if edge[0] == name]
-
-
-def _paragraph(graph: Sketch, name: str) -> str:
+def _paragraph(graph: Sketch, name: str, outgoing: Sequence[int]) -> str:
     head = _shown(name)
     if name not in (START, END):
         head += f"  [{printable(graph.kinds[name])}]"
     if name in graph.unreachable:
         head += "  (unreachable)"
-    outgoing = _outgoing(graph, name)
     return "\n".join(
         [head, *(_outgoing_line(graph, position, position == outgoing[-1]) for position in outgoing)]
     )

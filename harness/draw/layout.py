@@ -22,6 +22,7 @@ from harness.graph.model import START
 
 Point = tuple[float, float]
 Waypoint = tuple[float, float, float]
+_Ports = dict[tuple[int, int], int]
 
 _SWEEPS, _SETTLING_TURNS, _LAST_TURNS = 12, 30, 10
 _LARGE = 3000  # boxes; larger graphs get a quarter of the iterations
@@ -103,7 +104,8 @@ def arrange(graph: Sketch, nodes: Mapping[str, Box], labels: Mapping[int, Box]) 
     for box in everything:
         box.x -= left
     width = max(box.x + box.room / 2 for box in everything)
-    return Layout({position: _path(chain) for position, chain in chains.items()}, width, height)
+    ports = _ports(everything)
+    return Layout({position: _path(chain, ports) for position, chain in chains.items()}, width, height)
 
 
 def _chain(
@@ -256,10 +258,10 @@ def _assign_y(layers: Sequence[Sequence[Box]]) -> float:
     return y
 
 
-def _path(chain: Sequence[Box]) -> list[Waypoint]:
+def _path(chain: Sequence[Box], ports: _Ports) -> list[Waypoint]:
     """Return the path of an edge: vertical at both ends, almost vertical at upright bends, smooth elsewhere."""
     first, *bends, last = chain
-    ends = [_port(first, bends[0]), _port(last, bends[-1])]
+    ends = [_port(first, bends[0], ports), _port(last, bends[-1], ports)]
     centres = [ends[0], *((bend.x, bend.y) for bend in bends), ends[1]]
     path = [(*ends[0], 0.0)]
     for i, bend in enumerate(bends):
@@ -282,10 +284,20 @@ def _slope(before: Point, at: Point, after: Point) -> float:
     return 2 * one * two / (one + two) if one * two > 0 else 0.0
 
 
-def _port(node: Box, neighbour: Box) -> Point:
+def _ports(boxes: Sequence[Box]) -> _Ports:
+    """Return the rank of each neighbour, from left to right, among those on the same side of a box."""
+    ranks: _Ports = {}
+    for box in boxes:
+        for side in (box.above, box.below):
+            for rank, neighbour in enumerate(sorted(side, key=lambda near: near.x)):
+                ranks.setdefault((id(box), id(neighbour)), rank)
+    return ranks
+
+
+def _port(node: Box, neighbour: Box, ports: _Ports) -> Point:
     """Return the end point of an edge on its node: spread along the lower or upper border by neighbour."""
     below = neighbour.y > node.y
-    side = sorted(node.below if below else node.above, key=lambda box: box.x)
+    side = node.below if below else node.above
     gap = min(_PORT_GAP, node.width * 0.6 / max(len(side) - 1, 1))
-    x = node.x + (side.index(neighbour) - (len(side) - 1) / 2) * gap
+    x = node.x + (ports[id(node), id(neighbour)] - (len(side) - 1) / 2) * gap
     return x, node.y + (node.height / 2 if below else -node.height / 2)

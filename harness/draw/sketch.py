@@ -87,7 +87,8 @@ def _join_data(data: Sequence[DataEdge]) -> list[DataSpec]:
     return [(source, target, tuple(names)) for (source, target), names in values.items()]
 
 
-def _outgoing(edges: Sequence[EdgeSpec]) -> dict[str, list[int]]:
+def positions_by_source(edges: Sequence[EdgeSpec]) -> dict[str, list[int]]:
+    """Return the positions of the edges that leave each node."""
     out: dict[str, list[int]] = {}
     for position, (source, _, _) in enumerate(edges):
         out.setdefault(source, []).append(position)
@@ -96,7 +97,7 @@ def _outgoing(edges: Sequence[EdgeSpec]) -> dict[str, list[int]]:
 
 def _find_back_edges(names: Sequence[str], edges: Sequence[EdgeSpec]) -> tuple[set[int], set[str]]:
     """Search depth-first from the start, then from unseen nodes; return back edges, and what the start reaches."""
-    out = _outgoing(edges)
+    out = positions_by_source(edges)
     seen: set[str] = set()
     back = _search_from(START, edges, out, seen)
     reached = set(seen)
@@ -117,7 +118,7 @@ def _search_from(
         name = next(reversed(path))
         position = next(path[name], None)
         if position is None:
-            del path[name]
+            path.popitem()
             continue
         target = edges[position][1]
         if target in path:
@@ -131,7 +132,7 @@ def _search_from(
 def _longest_paths(names: Sequence[str], edges: Sequence[EdgeSpec]) -> dict[str, int]:
     layer = {name: 0 if name == START else 1 for name in names}
     waiting = dict.fromkeys(names, 0)
-    out = _outgoing(edges)
+    out = positions_by_source(edges)
     for _, target, _ in edges:
         waiting[target] += 1
     ready = [name for name in names if not waiting[name]]
@@ -171,9 +172,8 @@ def _limits(graph: Graph) -> Sequence[ConcurrencyLimit]:
     A limit of one run at a time for every single node is the default, and is left out.
     """
     limits = graph.limits if isinstance(graph, EventGraph) else ()
-    alone = [limit for limit in limits if limit.nodes is not None and len(limit.nodes) == 1 == limit.at_once]
-    usual = len(alone) == len(graph.nodes) > 1
-    return [limit for limit in limits if not (usual and limit in alone)]
+    alone = {limit for limit in limits if limit.nodes is not None and len(limit.nodes) == 1 == limit.at_once}
+    return [limit for limit in limits if limit not in alone] if len(alone) == len(graph.nodes) > 1 else limits
 
 
 def edges_of(graph: Graph) -> list[EdgeSpec]:

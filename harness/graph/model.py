@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -367,4 +368,11 @@ class Graph:
 
     def edges_from(self, source: str) -> tuple[Edge, ...]:
         """Return the edges that leave a node, in the order they were declared."""
-        return tuple(edge for edge in self.edges if edge.source == source)
+        return self._edges_by_source.get(source, ())
+
+    @cached_property
+    def _edges_by_source(self) -> Mapping[str, tuple[Edge, ...]]:
+        found: dict[str, list[Edge]] = {}
+        for edge in self.edges:
+            found.setdefault(edge.source, []).append(edge)
+        return {source: tuple(edges) for source, edges in found.items()}

@@ -6,7 +6,7 @@ checked when it is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from harness.dialects.agentspec.component import Agent, Component, ComponentWithIO, inner_first
@@ -100,14 +100,15 @@ def branches_have_one_edge(flow: Flow) -> Iterator[Problem]:
     spec: "multi-connections from the same outgoing branch of a node are not allowed".
     """
     taken: dict[tuple[Node, str], ControlFlowEdge] = {}
+    branches = {node: dict.fromkeys(_branches(node)) for node in _sources(flow)}
     for edge in flow.control_flow_connections:
         node, branch = edge.from_node, edge.branch
         if isinstance(node, EndNode):
             continue
-        if branch not in _branches(node):
+        if branch not in branches[node]:
             where = edge.span("from_branch") if edge.from_branch is not None else edge.span("from_node")
             text = f"{edge}: the {node} has no branch '{branch}'"
-            yield Problem("unknown-branch", text, where, did_you_mean(branch, _branches(node)))
+            yield Problem("unknown-branch", text, where, did_you_mean(branch, branches[node]))
             continue
         other = taken.setdefault((node, branch), edge)
         if other is not edge:
@@ -120,6 +121,10 @@ def _branches(node: Node) -> Sequence[str]:
     return node.branches if isinstance(node, AgentNode) else list(dict.fromkeys(node.inferred_branches()))
 
 
+def _sources(flow: Flow) -> Collection[Node]:
+    return {edge.from_node for edge in flow.control_flow_connections}
+
+
 def nodes_and_branches_are_connected(flow: Flow) -> Iterator[Problem]:
     """A control edge enters every EndNode, and leaves every branch of each reachable node.
 
@@ -129,7 +134,8 @@ def nodes_and_branches_are_connected(flow: Flow) -> Iterator[Problem]:
     edges = flow.control_flow_connections
     connected = {(edge.from_node, edge.branch) for edge in edges}
     entered = {edge.to_node for edge in edges}
-    misnamed = {edge.from_node for edge in edges if edge.branch not in _branches(edge.from_node)}
+    branches = {node: frozenset(_branches(node)) for node in _sources(flow)}
+    misnamed = {edge.from_node for edge in edges if edge.branch not in branches[edge.from_node]}
     reached = reachable_nodes(flow)
     for index, node in enumerate(flow.nodes):
         span = flow.span("nodes", index)

@@ -24,7 +24,7 @@ from harness.dialects.request import LoadRequest
 from harness.engine.versions import CONTEXT_FLOORS, FLOORS, default_recursion_limit, too_old
 from harness.errors import ManifestError, Problem
 from harness.graph.effects import NAMED_KINDS
-from harness.graph.model import NODE, START, Channel, Edge, Lifecycle, NestedGraph, Node, Vocabulary
+from harness.graph.model import END, NODE, START, Channel, Edge, Lifecycle, NestedGraph, Node, Vocabulary
 from harness.graph.native import COMMAND, NativeGraph, PlainState, name_inside, route_label
 from harness.source.display import did_you_mean
 from harness.source.document import shown_path
@@ -33,6 +33,7 @@ _OTHER_LANGUAGES: Final = (".ts", ".js", ".mts", ".mjs", ".tsx", ".jsx")
 _INTERNAL: Final = ("__", "branch:", "join:")
 _WHOLE: Final = "__root__"
 """The only key of a state that is no mapping."""
+_MOST_STEPS_DRAWN: Final = 250
 _WHY_OPEN: Final = "the code of the app decides"
 
 
@@ -204,16 +205,38 @@ def _edges(compiled: Any) -> tuple[Edge, ...]:
 def _drawn(compiled: Any) -> Iterator[Edge]:
     """Yield the edges of the picture, and those that `Command[Literal[…]]` declares."""
     seen = set()
-    for drawn in compiled.get_graph().edges:
-        if (drawn.source, drawn.target) not in seen:
-            seen.add((drawn.source, drawn.target))
-            label = route_label(compiled, drawn.source, drawn.target) if drawn.conditional else None
-            yield Edge(drawn.source, drawn.target, label)
+    for source, target, conditional in _pairs(compiled):
+        if (source, target) not in seen:
+            seen.add((source, target))
+            label = route_label(compiled, source, target) if conditional else None
+            yield Edge(source, target, label)
     for source, spec in getattr(getattr(compiled, "builder", None), "nodes", {}).items():
         for target in getattr(spec, "ends", None) or ():
             if (source, target) not in seen:
                 seen.add((source, target))
                 yield Edge(source, target, COMMAND)
+
+
+def _pairs(compiled: Any) -> Iterator[tuple[str, str, bool]]:
+    """Yield (source, target, whether a condition chooses it) of each edge that LangGraph draws.
+
+    LangGraph finds them by 250 steps through the graph. Of a larger one they are those that the app declared.
+    """
+    builder = getattr(compiled, "builder", None)
+    if builder is None or len(compiled.nodes) <= _MOST_STEPS_DRAWN:
+        yield from ((each.source, each.target, each.conditional) for each in compiled.get_graph().edges)
+        return
+    left = {*(source for source, _ in builder.edges), *builder.branches}
+    left |= {source for sources, _ in builder.waiting_edges for source in sources}
+    found = {(source, target, False) for source, target in builder.edges}
+    found |= {(source, target, False) for sources, target in builder.waiting_edges for source in sources}
+    for source, branches in builder.branches.items():
+        for branch in branches.values():
+            targets = builder.nodes if branch.ends is None else branch.ends.values()
+            found |= {(source, target, True) for target in targets}
+    chosen = {name for name, spec in builder.nodes.items() if getattr(spec, "ends", None)}
+    found |= {(name, END, False) for name in builder.nodes.keys() - left - chosen}
+    yield from sorted(found)
 
 
 def _vocabulary(compiled: Any, app: _App, request: LoadRequest) -> Vocabulary:

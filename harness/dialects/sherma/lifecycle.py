@@ -253,9 +253,12 @@ def edges_and_routers(agent: Agent) -> tuple[list[Edge], Mapping[str, Router]]:
     graph = agent.definition.graph
     edges: list[Edge] = []
     routers: dict[str, Router] = {}
+    written: dict[str, list[int]] = {}
+    for at, written_edge in enumerate(graph.edges):
+        written.setdefault(written_edge.source, []).append(at)
 
     def follow(source: str, *first: Choice) -> None:
-        choices = [*first, *_choices_after(agent, source)]
+        choices = [*first, *_choices_after(agent, source, written.get(source, ()))]
         edges.extend(edge for choice in choices for edge in choice.edges)
         if any(choice.branches for choice in choices):
             routers[source] = _router(choices)
@@ -273,14 +276,10 @@ def edges_and_routers(agent: Agent) -> tuple[list[Edge], Mapping[str, Router]]:
     return edges, routers
 
 
-def _choices_after(agent: Agent, source: str) -> list[Choice]:
-    """Return the choices after a node: one per edge, all of which are followed."""
+def _choices_after(agent: Agent, source: str, positions: Sequence[int]) -> list[Choice]:
+    """Return the choices after a node: one per edge (at these positions), all of which are followed."""
     graph = agent.definition.graph
-    choices = [
-        _choice(agent.document.at(("graph", "edges", at)), edge)
-        for at, edge in enumerate(graph.edges)
-        if edge.source == source
-    ]
+    choices = [_choice(agent.document.at(("graph", "edges", at)), graph.edges[at]) for at in positions]
     if source not in graph.injected:
         return choices
     # spec: "Auto-injected tool_node": to the tools on tool calls, otherwise along the first edge.

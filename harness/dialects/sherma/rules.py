@@ -27,6 +27,7 @@ class Rules:
         self.graph = self.agent.graph
         self.at: DocumentPath = ("agents", name, "graph")
         self.names = [node.name for node in self.graph.nodes]
+        self._node_names = frozenset((*self.names, *self.graph.injected.values()))
 
     def problems(self) -> Iterator[Problem]:
         """Yield all errors of the agent."""
@@ -85,8 +86,8 @@ class Rules:
         self, name: str | None, what: str, *path: str | int, beside: str = ""
     ) -> Iterator[Problem]:
         """Check the name of a node, if there is one. `beside` is a special name that is allowed too."""
-        known = [*self.names, *self.graph.injected.values(), *filter(None, [beside])]
-        if name is not None and name not in known:
+        if name is not None and name not in self._node_names and name != beside:
+            known = [*self.names, *self.graph.injected.values(), *filter(None, [beside])]
             text = f"{what} '{name}' is not a node of agent '{self.name}'"
             yield self._problem("unknown-node", text, *path, hint=did_you_mean(name, known))
 

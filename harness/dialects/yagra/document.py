@@ -5,6 +5,8 @@ Unknown keys are refused everywhere but in `params`. Rules between sections are 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, field_validator, model_validator
@@ -147,9 +149,16 @@ class Workflow(Section, title="a workflow"):
             raise mistaken(*mistakes)
         return fields
 
-    def edges_from(self, source: str) -> list[EdgeSpec]:
+    def edges_from(self, source: str) -> Sequence[EdgeSpec]:
         """Return the edges whose source is a node, in order."""
-        return [edge for edge in self.edges if edge.source == source]
+        return self._edges_by_source.get(source, ())
+
+    @cached_property
+    def _edges_by_source(self) -> Mapping[str, Sequence[EdgeSpec]]:
+        found: dict[str, list[EdgeSpec]] = {}
+        for edge in self.edges:
+            found.setdefault(edge.source, []).append(edge)
+        return found
 
     def has_conditional_edges(self, node: str) -> bool:
         """True if a node is the source of conditional edges."""

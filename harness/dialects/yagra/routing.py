@@ -27,6 +27,7 @@ def edges_and_routers(workflow: Workflow, document: Document) -> tuple[list[Edge
     """Return the edges of a workflow, and a router for each node whose edges depend on the state."""
     edges = [Edge(START, workflow.start_at, span=document.span(("start_at",)))]
     by_source: dict[str, list[Edge]] = {}
+    seen: set[tuple[str, str, str | None]] = set()
     fan_outs: dict[str, FanOut] = {}
     for index, written in enumerate(workflow.edges):
         condition = written.condition
@@ -34,9 +35,9 @@ def edges_and_routers(workflow: Workflow, document: Document) -> tuple[list[Edge
             fan_outs[written.source] = written.fan_out
             condition = f"each of {written.fan_out.items_key}"
         edge = Edge(written.source, written.target, condition, span=document.span(("edges", index)))
-        known = by_source.setdefault(edge.source, [])
-        if all((edge.target, condition) != (other.target, other.condition) for other in known):
-            known.append(edge)
+        if (edge.source, edge.target, condition) not in seen:
+            seen.add((edge.source, edge.target, condition))
+            by_source.setdefault(edge.source, []).append(edge)
     for index, id_ in enumerate(workflow.end_at):
         by_source.setdefault(id_, [Edge(id_, END, span=document.span(("end_at", index)))])
     routers: dict[str, Router] = {}

@@ -28,6 +28,7 @@ class Rules:
     def __init__(self, workflow: Workflow, document: Document) -> None:
         self.workflow, self.document = workflow, document
         self.ids = [node.id for node in workflow.nodes]
+        self._known_ids, self._end_ids = frozenset(self.ids), frozenset(workflow.end_at)
 
     def problems(self) -> Iterator[Problem]:
         """Yield all errors."""
@@ -63,7 +64,7 @@ class Rules:
             yield from self._known("the target of an edge", edge.target, "edges", index, "target")
 
     def _known(self, what: str, id_: str, *path: str | int) -> Iterator[Problem]:
-        if id_ not in self.ids:
+        if id_ not in self._known_ids:
             text = f"{what} must be the id of a node, and there is no node '{id_}'"
             hint = did_you_mean(id_, self.ids)
             if id_ in _LANGGRAPH_NAMES and nearest(id_, self.ids) is None:
@@ -84,7 +85,7 @@ class Rules:
 
     def _ends(self) -> Iterator[Problem]:
         for index, edge in enumerate(self.workflow.edges):
-            if edge.source in self.workflow.end_at:
+            if edge.source in self._end_ids:
                 text = f"an edge leads away from '{edge.source}', which is in end_at, where the run ends"
                 hint = "remove the edge, or the node from end_at"
                 yield self._problem("end-node", text, "edges", index, "source", hint=hint)

@@ -185,8 +185,10 @@ def placeholder_warnings(
     """Yield a warning of each placeholder that nothing is known to set, or whose braces are doubled."""
     known = _state_keys(workflow, params, subgraphs)
     may_be_more = not workflow.state_schema and any(graph.open_state for graph in subgraphs.values())
+    items_of, others = _item_keys(workflow)
     for node, resolved in zip(workflow.nodes, params, strict=True):
-        items, alone = _item_keys(workflow, node.id)
+        items = items_of.get(node.id, set())
+        alone = bool(items) and node.id not in others
         here = items if alone else known | items
         for name, where in resolved.prompt.placeholders() if resolved.prompt else ():
             if name in here or (may_be_more and not alone):
@@ -217,12 +219,16 @@ def _state_keys(workflow: Workflow, params: Sequence[Params], subgraphs: Mapping
     return known
 
 
-def _item_keys(workflow: Workflow, id_: str) -> tuple[set[str], bool]:
-    """Return the item keys of the fan-outs to a node, and True if the node is run by fan-outs only."""
-    leading = [edge.fan_out for edge in workflow.edges if edge.target == id_]
-    items = {fan_out.item_key for fan_out in leading if fan_out is not None}
-    otherwise = {workflow.start_at, *(node.fallback for node in workflow.nodes)}
-    return items, bool(items) and None not in leading and id_ not in otherwise
+def _item_keys(workflow: Workflow) -> tuple[Mapping[str, set[str]], Collection[str | None]]:
+    """Return the item keys of the fan-outs to each node, and the nodes that are run by other means, too."""
+    items: dict[str, set[str]] = {}
+    others = {workflow.start_at, *(node.fallback for node in workflow.nodes)}
+    for edge in workflow.edges:
+        if edge.fan_out is None:
+            others.add(edge.target)
+        else:
+            items.setdefault(edge.target, set()).add(edge.fan_out.item_key)
+    return items, others
 
 
 def version_warnings(params: Sequence[Params]) -> Iterator[Problem]:
