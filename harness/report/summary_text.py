@@ -331,7 +331,7 @@ def recorded_lines(recorded: Sequence[RecordingResult], *, quiet: bool) -> Itera
 def _cassette(one: RecordingResult) -> str:
     asked = _described(one.traffic)
     if one.problem:
-        return f"stays as it was: {one.problem.splitlines()[0]} ({asked})"
+        return f"is not written: {one.problem.splitlines()[0]} ({asked})"
     left = f"; {one.unused} recorded before and not used now, which --rewrite drops" if one.unused else ""
     if not one.traffic:
         return f"nothing was missing{left}"

@@ -268,7 +268,7 @@ class RecordingSession:
             kept = backend.unfinished.kept(but_last=last_is_at_fault) if backend.unfinished is not None else 0
             again = f"; the first {kept} of its calls will not be made again" if kept else ""
             # All scenarios give the same text, so that it is shown once; the list of cassettes has the names.
-            text = f"the cassette stays as it was: the run did not come to its end{again}"
+            text = f"the cassette is not written: the run did not come to its end{again}"
             outcome.observed.warnings.append(text)
             return
         made, day, left = backend.recording(), real.now().date().isoformat(), 0

@@ -164,7 +164,7 @@ def test_a_replay_that_fails_is_no_recording_that_failed(project: Project, model
     project.parrot("one", more=", faults: [{effect: llm, nth: 1, error: server_error}]")
     shown = project.record(".", "--record-mode", "once").out
     assert "1 failed" in shown
-    assert "stays as it was" not in shown
+    assert "is not written" not in shown
 
 
 def test_recorded_calls_that_are_no_longer_used_are_reported(project: Project, model: Model) -> None:
@@ -189,7 +189,8 @@ def test_repeats_without_a_recording_are_recorded(project: Project, model: Model
 def test_an_aborted_recording_leaves_the_cassette_and_is_reported(project: Project) -> None:
     project.parrot("one")
     shown = project.record(OPENAI_BASE_URL="http://127.0.0.1:9/v1").out
-    assert "cassettes/one  stays as it was: the run did not come to its end" in shown
+    assert "cassettes/one  is not written: the run did not come to its end" in shown
+    assert "as it was" not in shown  # there was none
 
 
 def test_live_calls_the_model_and_neither_reads_nor_writes_cassettes(project: Project, model: Model) -> None:
@@ -262,7 +263,7 @@ def test_an_unreachable_provider_is_an_error(project: Project) -> None:
     assert done.code == 3
     assert "cannot be reached" in done.out
     assert (
-        "  the cassette stays as it was: the run did not come to its end\n    2 scenarios, such as "
+        "  the cassette is not written: the run did not come to its end\n    2 scenarios, such as "
         in done.out
     )
     assert "\nnothing recorded: 6 requests; 0 files written\n" in done.out

@@ -279,7 +279,7 @@ def test_an_aborted_run_leaves_the_cassette_unchanged(project: Project, mode: Re
     with project.serving("llm: [{error: auth}]"):
         outcome = only(project.run(scenario, mode))
     assert outcome.verdict == "failed"
-    assert "the cassette stays as it was: the run did not come to its end" in outcome.observed.warnings
+    assert "the cassette is not written: the run did not come to its end" in outcome.observed.warnings
     assert project.recorded_files() == before
 
 
