@@ -11,6 +11,7 @@ import click
 from harness.cli import completion
 from harness.cli import output as exit_code
 from harness.cli.output import print_problems
+from harness.report.formatting import plural
 from harness.source.document import shown_path
 
 if TYPE_CHECKING:
@@ -115,4 +116,9 @@ def _remarks(each: CassetteStatus) -> list[str]:
         remarks.append("does not replay, see below" if each.recordings else each.problem.splitlines()[0])
     if each.unused and not each.problem:
         remarks.append(f"{each.unused} of {each.calls} calls unused")
+    if each.unfinished:
+        calls = plural(each.unfinished, "call")
+        remarks.append(
+            f"{calls} of a recording that did not end: record again to use them, or delete .unfinished"
+        )
     return remarks

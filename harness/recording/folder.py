@@ -177,6 +177,10 @@ class CassetteFolder:
         kind = mode.value if mode in (RecordMode.ALL, RecordMode.REWRITE) else "missing"
         return self.path / unfinished.FOLDER / kind / str(number)
 
+    def calls_unfinished(self) -> int:
+        """Return the number of calls that recordings which did not end have left for the next one."""
+        return sum(each.name.isdecimal() for each in (self.path / unfinished.FOLDER).glob("*/*/*"))
+
     def discard_unfinished(self) -> None:
         """Remove what recordings that did not end have left."""
         shutil.rmtree(self.path / unfinished.FOLDER, ignore_errors=True)
@@ -323,13 +327,14 @@ class CassetteFolder:
 
 
 def cassette_names(root: Path) -> list[str]:
-    """Return the names of the cassettes below `root`, sorted. Links are not followed."""
+    """Return the names of the cassettes below `root`, sorted, also of those begun. Links are not followed."""
     marks = {*files.NAMES, journal.JOURNAL}
     names = []
     for path, folders, there in os.walk(root):
         numbered = [folder for folder in folders if _NUMBERED.fullmatch(folder)]
+        begun = unfinished.FOLDER in folders
         folders[:] = [name for name in folders if not name.startswith(".") and name not in numbered]
-        if marks & set(there) or any(_has_files(Path(path, folder)) for folder in numbered):
+        if begun or marks & set(there) or any(_has_files(Path(path, folder)) for folder in numbered):
             names.append(Path(path).relative_to(root).as_posix())
     return sorted(name for name in names if not name_error(name))
 

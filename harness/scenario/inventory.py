@@ -23,13 +23,14 @@ from harness.settings import Projects, Settings
 class CassetteStatus:
     """A cassette, or a missing one that a scenario names.
 
-    age_days   None if the recording has no date
-    too_old    its age exceeds `max_age_days`, or is unknown where that is set
-    calls      number of recorded HTTP requests, MCP messages and human replies, over all recordings
-    unused     number of those that no scenario used
-    changed    files of the agent that have changed since it was recorded
-    scenarios  ids of the scenarios that name it; empty for an orphan
-    problem    the reason why it cannot be replayed
+    age_days    None if the recording has no date
+    too_old     its age exceeds `max_age_days`, or is unknown where that is set
+    calls       number of recorded HTTP requests, MCP messages and human replies, over all recordings
+    unused      number of those that no scenario used
+    changed     files of the agent that have changed since it was recorded
+    scenarios   ids of the scenarios that name it; empty for an orphan
+    problem     the reason why it cannot be replayed
+    unfinished  number of calls left by recordings that did not come to their end
     """
 
     name: str
@@ -42,6 +43,7 @@ class CassetteStatus:
     changed: list[str] = field(default_factory=list)
     scenarios: list[str] = field(default_factory=list)
     problem: str = ""
+    unfinished: int = 0
 
     @property
     def orphaned(self) -> bool:
@@ -51,7 +53,8 @@ class CassetteStatus:
     @property
     def is_healthy(self) -> bool:
         """True if there is nothing to report."""
-        return not (self.orphaned or self.unused or self.changed or self.too_old or self.problem)
+        found = (self.orphaned, self.unused, self.changed, self.too_old, self.problem, self.unfinished)
+        return not any(found)
 
 
 def inventory(
@@ -91,6 +94,7 @@ def _status_of(name: str, users: Sequence[Scenario], settings: Settings) -> Cass
     found.scenarios = [scenario.id for scenario in users]
     try:
         folder = CassetteFolder(settings.cassettes, name)
+        found.unfinished = folder.calls_unfinished()
         recordings = [one for number in folder.numbers() if (one := folder.load(number)) is not None]
     except CassetteError as error:
         found.problem = str(error)

@@ -55,7 +55,27 @@ def test_the_list_as_json(project: Project) -> None:
         "scenarios": ["p.scenario.yaml::one"],
         "orphaned": False,
         "problem": "",
+        "unfinished": 0,
     }
+
+
+def test_calls_of_a_recording_that_did_not_end_are_listed(project: Project) -> None:
+    for name, calls in (("one", 2), ("gone", 1)):
+        for number in range(1, calls + 1):
+            left = project.folder / f"cassettes/{name}/.unfinished/missing/1/{number:06}"
+            left.mkdir(parents=True)
+            shutil.copy(project.folder / "cassettes/two/http.yaml", left)
+    done = project.harness("cassettes")
+    advice = "of a recording that did not end: record again to use them, or delete .unfinished"
+    said = " ".join(done.out.split())
+    assert done.code == 1
+    assert f"one today 1 1 2 calls {advice}" in said
+    assert f"gone ? 0 0 orphaned: no scenario names it; not recorded; 1 call {advice}" in said
+    assert [each["unfinished"] for each in listed(project.harness("cassettes", "--json")).values()] == [
+        1,
+        2,
+        0,
+    ]
 
 
 def test_the_command_calls_no_model_and_writes_nothing(project: Project) -> None:
