@@ -50,6 +50,7 @@ from harness.source.frames import located_defects
 from harness.source.imports import bundled_data, repeat_environment
 from harness.time.alarms import marked_interrupts
 from harness.time.clock import VirtualTimeLoop
+from harness.time.one_process import in_one_process
 from harness.time.paced import PacedTimeLoop
 from harness.time.readings import Readings, clock_readings
 from harness.time.real import real
@@ -116,7 +117,7 @@ def _outcomes(
         cassette = _recording(scenario, settings, secrets, ask)
         for repeat in repeats:
             with redacted_output(secrets):
-                outcome = _repeat(scenario, settings, repeat, cassette, graph)
+                outcome = in_one_process(_repeat, scenario, settings, repeat, cassette, graph)
             if progress.trace is not None and settings.traces.keeps(outcome.verdict):
                 outcome.events = redacted_events(progress.trace, secrets)
                 outcome.traced = bool(outcome.events)

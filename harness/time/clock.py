@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 from harness.ctrl_c import is_from_signal
 from harness.errors import RunError
 from harness.time.idle import IdleWaiters
+from harness.time.one_process import in_one_process
 from harness.time.real import real
 from harness.time.rebinding import USER, current_visit, origin
 from harness.time.sleepers import POLL_S, Sleepers
@@ -330,7 +331,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         asyncio also raises it here, which would leave the loop before the code that awaits the task has it.
         """
         try:
-            super()._run_once()  # type: ignore[misc]
+            in_one_process(super()._run_once)  # type: ignore[misc]
         except (SystemExit, KeyboardInterrupt) as error:
             from_signal = isinstance(error, KeyboardInterrupt) and is_from_signal(error)
             if from_signal or self._outermost is None or self._outermost.done():
@@ -412,7 +413,7 @@ class _Work:
         current_visit.set(self._visit)
         try:
             with self._loop.sleepers.holding():
-                return self._func(*args)
+                return in_one_process(self._func, *args)
         finally:
             if not self._loop.is_closed():
                 self._loop.call_soon_threadsafe(self._arrived, "thread")

@@ -22,6 +22,7 @@ from itertools import count
 from typing import Any, Final
 from weakref import WeakSet
 
+from harness.time.one_process import in_one_process
 from harness.time.real import real
 from harness.time.rebinding import PYTHON, bind_names, current_visit, origin
 from harness.time.sleepers import POLL_S, Sleepers
@@ -247,7 +248,7 @@ def in_turn(function: Callable[..., Any]) -> Callable[..., Any]:
         tokens = [(var, var.set(value)) for var, value in carried]
         try:
             with turns.turn(number):
-                return function(*args, **named)
+                return in_one_process(function, *args, **named)
         finally:
             for var, token in tokens:
                 var.reset(token)

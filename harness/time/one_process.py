@@ -1,0 +1,32 @@
+"""Ends processes that code forks and that come back from it: what follows is for the process that called it alone.
+
+A second one would write the results, the report and the output again. A fork that does its work and exits never
+comes back.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_exit: Final = os._exit
+_TOLD: Final = (
+    b"harness: a process that was forked in a run came back from the code that forked it, and was ended\n"
+)
+
+
+def in_one_process(function: Callable[P, R], *args: P.args, **named: P.kwargs) -> R:
+    """Call a function. A process that it forked and that returns from it, or raises, ends here, with a message."""
+    process = os.getpid()
+    try:
+        return function(*args, **named)
+    finally:
+        if os.getpid() != process:
+            with suppress(OSError):
+                os.write(2, _TOLD)
+            _exit(0)
