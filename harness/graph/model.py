@@ -50,6 +50,7 @@ class Outside:
         asked: the names by which a model asks for it; empty if a node calls it by itself.
         tools: the tools of a server that it calls, as far as they are declared.
         nodes: the nodes that call it, if only they do and a run may well visit none of them.
+        declared: where the manifest names it, if nothing else is known of it.
     """
 
     kind: str
@@ -58,6 +59,7 @@ class Outside:
     asked: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
+    declared: Span | None = None
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Finds what agents call and no scenario answers: MCP servers, tools, sub-agents, handlers.
 
 A call without an answer ends a run, so this is told before one. All scenarios that are checked together count: it is
-enough if one of them answers. What a model must ask for is reported only if a stub makes it ask, and what only some
-nodes call only if a scenario expects one of them in its path.
+enough if one of them answers. What a model must ask for is reported only if a stub makes it ask or only its name
+is known, and what only some nodes call only if a scenario expects one of them in its path.
 """
 
 from __future__ import annotations
@@ -87,7 +87,9 @@ def _problems(agent: _Agent) -> Iterator[Problem]:
         places = [agent.asked[name] for name in each.asked if name in agent.asked]
         places += [agent.expected[name] for name in each.nodes if name in agent.expected]
         if (each.asked or each.nodes) and not places:
-            continue
+            if each.declared is None:
+                continue
+            places = [each.declared]
         told.add((each.kind, each.name))
         noun = _NOUNS.get(each.kind) or f"the {EFFECTS[each.kind].noun or EFFECTS[each.kind].target}"
         text = f"no scenario answers {noun} '{each.name}' of '{graph.name}': a run that calls it ends with an error"

@@ -76,7 +76,7 @@ ASKS = "llm: [{tool_calls: [{name: find}]}, done]"
         ),
         (YAGRA, "expect: {path: [find]}", "handler 'look_up'", "handlers: {look_up: {return: {}}}"),
         (
-            LEAFMESH.replace("AGENT", "charts"),
+            LEAFMESH.replace("AGENT", "charts").replace(", tools: [find]", ""),
             "",
             "MCP server 'charts'",
             f"mcp: {{charts: {{tools: [{FOUND}]}}}}",
@@ -84,6 +84,12 @@ ASKS = "llm: [{tool_calls: [{name: find}]}, done]"
         (
             LEAFMESH.replace("AGENT", "reader"),
             f"{ASKS}, agents: {{charts: {{return: x}}}}",
+            "tool 'find'",
+            'tools: {find: {return: "…"}}',
+        ),
+        (
+            LEAFMESH.replace("AGENT", "reader"),
+            "llm: [done], agents: {charts: {return: x}}",
             "tool 'find'",
             'tools: {find: {return: "…"}}',
         ),

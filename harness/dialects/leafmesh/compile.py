@@ -28,7 +28,7 @@ from harness.dialects.leafmesh.routing import (
 from harness.dialects.leafmesh.session import Task, response, session_of
 from harness.dialects.request import LoadRequest
 from harness.engine.context import RunContext
-from harness.errors import ManifestError, Problem
+from harness.errors import ManifestError, Problem, Span
 from harness.graph.events import ConcurrencyLimit, EventGraph, Join
 from harness.graph.model import (
     START,
@@ -137,13 +137,14 @@ def _check_tools(llms: LLMAgents, document: Document, agency: Agency) -> Iterato
             yield warning("unknown-tool", text, document.span(("auto_discover",)))
 
 
-def vocabulary(parts: MeshParts) -> Vocabulary:
+def vocabulary(parts: MeshParts, document: Document) -> Vocabulary:
     """Return the names of a mesh. Registered tools are included even if no agent is offered them."""
     mesh = parts.mesh
     llms = {name: agent for name, agent in mesh.agents.items() if isinstance(agent, LLMAgent)}
     models = [provider_of(agent.model)[1] for agent in llms.values()]
     narrated = reads_narrations(mesh) and any(agent.narration for agent in mesh.agents.values())
-    tools = [tool for agent in llms.values() for tool in agent.tools]
+    listed = {tool: (name, at) for name, agent in llms.items() for at, tool in enumerate(agent.tools)}
+    tools = [*listed]
     knowledge = [agent.enabled_knowledge for agent in llms.values() if agent.enabled_knowledge is not None]
     asked = [*parts.connectors.items(), *((name, each.connector) for name, each in parts.agency.processors())]
     servers = [(name, mcp_tool(each)) for name, each in asked if isinstance(each, MCP | Zapier)]
@@ -169,14 +170,21 @@ def vocabulary(parts: MeshParts) -> Vocabulary:
         callers=[SUMMARIZER] if narrated else [],
         outside=[
             *(
-                Outside("tool", name, asked=(name,))
-                for name in dict.fromkeys(tools)
-                if name != QUERY_KNOWLEDGE.name
+                Outside("tool", tool, asked=(tool,), declared=_declared(parts.agency, document, tool, *place))
+                for tool, place in listed.items()
+                if tool != QUERY_KNOWLEDGE.name
             ),
             *(Outside("retrieval", each.serviceName, asked=(QUERY_KNOWLEDGE.name,)) for each in knowledge),
             *(_outside(name, connector) for name, connector in parts.connectors.items()),
         ],
     )
+
+
+def _declared(agency: Agency, document: Document, tool: str, agent: str, at: int) -> Span | None:
+    """Return where an agent names a tool that nothing registers; None for others, or if that is not known."""
+    if tool in agency.tools or not agency.is_complete:
+        return None
+    return document.span(("agents", agent, "tools", at))
 
 
 def _outside(name: str, connector: Connector) -> Outside:
@@ -260,7 +268,7 @@ def _build_graph(
         warnings=(*mesh_file.warnings, *agency.warnings, *unused_parts(mesh_file, edges, joins, agency)),
         notes=mesh_file.notes,
         import_folders=agency.import_folders,
-        vocabulary=lambda: vocabulary(parts),
+        vocabulary=lambda: vocabulary(parts, mesh_file.document),
         takes_hooks=False,
         reruns=True,
         entries=(*(each.name for each in mesh.entry_points), *mesh.agents),
