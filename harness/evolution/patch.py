@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,13 +11,12 @@ from typing import Final
 from harness.dialects.dialect import Prompt
 from harness.errors import SourceError
 from harness.evolution.genome import Genome, Space
-from harness.source.document import Document, parse, real_path, relative_path
+from harness.source.document import Document, parse, real_path
+from harness.source.edited_files import EditedFiles
 from harness.source.editing import replace_text, replace_value
 from harness.source.yaml import Version
 
 PATCH: Final = "winner.patch"
-_LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
-_BOM: Final = "\ufeff"
 _DOCUMENTS: Final = (".yaml", ".yml", ".json", ".toml")
 
 
@@ -54,49 +51,23 @@ def patch_of(
     for kind, path, value in genome.values(space):
         if not files.write_value(real_path(manifest), path, value):
             made.left_out.append(f"{kind} at {'/'.join(map(str, path))}")
-    made.text = "".join(
-        part
-        for file, (file_format, before, after) in sorted(files.texts.items())
-        for part in _diff(file, file_format.restored(before), file_format.restored(after), root)
-    )
+    made.text = files.files.patch(root)
     return made
 
 
-@dataclass(frozen=True)
-class _FileFormat:
-    """The byte order mark and the line ends of a file."""
-
-    bom: bool
-    crlf: bool
-
-    @classmethod
-    def of(cls, text: str) -> _FileFormat:
-        """Return the format of a file with this text. Mixed line ends are kept as they are."""
-        return cls(text.startswith(_BOM), 0 < text.count("\n") == text.count("\r\n"))
-
-    def normalized(self, text: str) -> str:
-        """Return the text of a file without byte order mark and with LF line ends."""
-        text = text.removeprefix(_BOM) if self.bom else text
-        return text.replace("\r\n", "\n") if self.crlf else text
-
-    def restored(self, text: str) -> str:
-        """Return the text with the byte order mark and the line ends of the file."""
-        text = text.replace("\n", "\r\n") if self.crlf else text
-        return _BOM + text if self.bom else text
-
-
 class _EditedFiles:
-    """Normalized texts of files, before and after the edits."""
+    """The files of a manifest, edited by the place of a text or value."""
 
     def __init__(self, yaml: Version) -> None:
         self._yaml = yaml
-        self.texts: dict[Path, tuple[_FileFormat, str, str]] = {}
+        self.files = EditedFiles()
 
     def write_text(self, file: Path, prompt: Prompt, new: str) -> bool:
         """Replace the text of a prompt; return False if that is not possible."""
         place = prompt.where.line, prompt.where.column
-        if place == (1, 1) and self._read(file)[2] == prompt.text and file.suffix not in _DOCUMENTS:
-            return self._write(file, new)
+        if place == (1, 1) and self.files.text(file) == prompt.text and file.suffix not in _DOCUMENTS:
+            self.files.edit(file, new)
+            return True
         document = self._document(file)
         return document is not None and self._write(
             file, replace_text(document, *place, new, partial(self._parsed, file))
@@ -110,35 +81,16 @@ class _EditedFiles:
         )
 
     def _write(self, file: Path, after: str | None) -> bool:
-        file_format, before, _ = self._read(file)
         if after is not None:
-            self.texts[file] = (file_format, before, after)
+            self.files.edit(file, after)
         return after is not None
-
-    def _read(self, file: Path) -> tuple[_FileFormat, str, str]:
-        if file not in self.texts:
-            with file.open(encoding="utf-8", newline="") as stream:
-                written = stream.read()
-            file_format = _FileFormat.of(written)
-            text = file_format.normalized(written)
-            self.texts[file] = (file_format, text, text)
-        return self.texts[file]
 
     def _document(self, file: Path) -> Document | None:
         try:
-            return self._parsed(file, self._read(file)[2])
+            return self._parsed(file, self.files.text(file))
         except SourceError:
             return None
 
     def _parsed(self, file: Path, text: str) -> Document:
         suffix = file.suffix.lower()
         return parse(text, file=file.name, yaml=self._yaml, json=suffix == ".json", toml=suffix == ".toml")
-
-
-def _diff(file: Path, before: str, after: str, root: Path) -> Iterator[str]:
-    """Yield the unified diff of a file, as git writes it."""
-    name = relative_path(file, real_path(root))
-    name += "\t" if " " in name else ""  # otherwise patch ends the name at the space
-    old, new = _LINE.findall(before), _LINE.findall(after)
-    for line in difflib.unified_diff(old, new, f"a/{name}", f"b/{name}"):
-        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"

@@ -1,20 +1,30 @@
-"""Change of a single value in the text of a YAML, JSON or TOML document, which keeps the rest of the text.
+"""Change of a value in the text of a YAML, JSON or TOML document, which keeps every other byte of the text.
 
-Several ways to write the new value are tried, beginning with the style of the old one. The first whose text parses as
-the document with exactly that change is used.
+Several ways to write the new value are tried, beginning with the style of the old one: its quotes, its kind of block,
+the way in which the items of its list are joined. The first whose text parses as the document with exactly that
+change is used, so that no way has to know all rules of YAML.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from difflib import SequenceMatcher
+from itertools import chain
+from typing import Any, Final
 
 from harness.errors import SourceError
 from harness.source.document import Document, DocumentPath
 from harness.source.location import Replacement
 
 Parse = Callable[[str], Document]
+
+_PROPERTIES: Final = re.compile(r"(?:[&!][^\s,\[\]{}]*\s+)*")
+"""Anchor and tag of a value, which are part of its extent."""
+_HEADER: Final = re.compile(r"([|>])([-+1-9]*)(.*)")
+_DASH: Final = re.compile(r"^[ \t]*(-)(?=\s)", re.MULTILINE)
+_COMMENT: Final = re.compile(r"[ \t]*#[^\n]*")
 
 
 def replace_text(document: Document, line: int, column: int, new: str, parse: Parse) -> str | None:
@@ -23,108 +33,339 @@ def replace_text(document: Document, line: int, column: int, new: str, parse: Pa
     if extent is None:
         return None
     wanted = document.with_texts({(line, column): new}).value
-    start, end = extent
-    old = document.text[start:end]
-    indent = " " * _indent_of_block(document.text, start, end)
-    return _first(
-        document, parse, wanted, (Replacement(start, end, text) for text in _texts(old, new, indent))
+    return _first(document, parse, wanted, _scalars(document.text, *extent, new))
+
+
+def replace_value(
+    document: Document, path: DocumentPath, new: Any, parse: Parse, also: Collection[DocumentPath] = ()
+) -> str | None:
+    """Return the text of a document with another value at `path`, whose last step may be a new key of a mapping.
+
+    An alias there is replaced by the value if other places rely on its anchor.
+
+    Args:
+        document: the document.
+        path: the place of the value.
+        new: the value, of JSON types.
+        parse: parses a text as the document was parsed.
+        also: further places that are the same text, by an alias, and get the new value, too.
+
+    Returns:
+        The text; None if no way to write it parses as wanted, as where others rely on the anchor of the value.
+    """
+    parent = document.at(path[:-1]).value
+    if isinstance(parent, dict) and path[-1] not in parent:
+        return _first(
+            document, parse, changed(document.value, path, new), _insertions(document, path, new, parse)
+        )
+    return (
+        _inside(document, path, new, parse, also)
+        or _set(document, path, new, parse, also)
+        or _apart(document, path, new, parse)
     )
 
 
-def replace_value(document: Document, path: DocumentPath, new: Any, parse: Parse) -> str | None:
-    """Return the text of a document with another value at `path`, whose last step may be a new key of a mapping.
-
-    None if no way to write it parses as wanted.
-    """
-    parent = document.at(path[:-1])
-    wanted = _set(document.value, path, new)
-    if path[-1] in parent.value if isinstance(parent.value, dict) else True:
-        start, end = document.extent_of(path)
-        replacements = [Replacement(start, end, text) for text in _values(document, path, new, start, end)]
-    else:
-        replacements = list(_insertions(document, path, new))
-    return _first(document, parse, wanted, replacements)
+def changed(value: Any, path: DocumentPath, new: Any) -> Any:
+    """Return a value with `new` at a path inside it, whose last step may be a new key."""
+    if not path:
+        return new
+    if isinstance(value, dict):
+        return {**value, path[0]: changed(value.get(str(path[0])), path[1:], new)}
+    return [changed(item, path[1:], new) if at == path[0] else item for at, item in enumerate(value)]
 
 
 def _first(document: Document, parse: Parse, wanted: Any, replacements: Iterable[Replacement]) -> str | None:
     for start, end, replacement in replacements:
         text = document.text[:start] + replacement + document.text[end:]
-        try:
-            if parse(text).value == wanted:
-                return text
-        except SourceError:
-            continue
+        if _reads(parse, text, wanted):
+            return text
     return None
 
 
-def _texts(old: str, new: str, indent: str) -> Iterator[str]:
-    """Yield ways to write a text: in the style of the old one, as a literal block, in double quotes."""
-    if old.startswith("'"):
-        yield "'" + new.replace("'", "''") + "'"
-    elif old[:1] in ("|", ">") or "\n" in new:
-        yield from _blocks(old, new, indent)
+def _reads(parse: Parse, text: str, wanted: Any) -> bool:
+    try:
+        return bool(parse(text).value == wanted)
+    except SourceError:
+        return False
+
+
+def _wanted(document: Document, path: DocumentPath, new: Any, also: Iterable[DocumentPath]) -> Any:
+    value = document.value
+    for place in (path, *also):
+        value = changed(value, place, new)
+    return value
+
+
+# ---------------------------------------------------------------- where the value is
+
+
+def _set(
+    document: Document, path: DocumentPath, new: Any, parse: Parse, also: Collection[DocumentPath] = ()
+) -> str | None:
+    wanted = _wanted(document, path, new, also)
+    return _first(document, parse, wanted, _values(document, path, new, parse))
+
+
+def _inside(
+    document: Document, path: DocumentPath, new: Any, parse: Parse, also: Collection[DocumentPath]
+) -> str | None:
+    """Change only those items and entries of a list or mapping that differ."""
+    old = document.at(path).value
+    if not old or not new or type(old) is not type(new) or not isinstance(new, list | dict):
+        return None
+
+    text = document.text
+    for kind, key, value in _steps(old, new):
+        at = parse(text)
+        if kind == "change":
+            beside = [(*place, key) for place in also]
+            made = replace_value(at, (*path, key), value, parse, beside)
+        else:
+            items = at.at(path).value
+            left = [*items[:key], *([value] if kind == "add" else ()), *items[key + (kind == "drop") :]]
+            ways = _additions(at, path, key, value, parse) if kind == "add" else _removals(at, path, key)
+            made = _first(at, parse, _wanted(at, path, left, also), ways)
+        if made is None:
+            return None
+        text = made
+    return text if _reads(parse, text, _wanted(document, path, new, also)) else None
+
+
+def _steps(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the changes that lead from one list or mapping to another: those of a list from its end on."""
+    if isinstance(old, dict):
+        same_keys = new if old.keys() == new.keys() else ()
+        yield from (("change", key, new[key]) for key in same_keys if _key(old[key]) != _key(new[key]))
+        return
+    aligned = SequenceMatcher(None, [*map(_key, old)], [*map(_key, new)], autojunk=False).get_opcodes()
+    for kind, start, end, first, last in reversed(aligned):
+        if kind != "equal":
+            both = min(end - start, last - first)
+            yield from (("drop", at, None) for at in reversed(range(start + both, end)))
+            yield from (("add", start + both, new[at]) for at in reversed(range(first + both, last)))
+            yield from (("change", start + at, new[first + at]) for at in range(both))
+
+
+def _key(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def _apart(document: Document, path: DocumentPath, new: Any, parse: Parse) -> str | None:
+    """Write the value in place of the alias, or beside the merged mapping, that leads to a text others rely on."""
+    for size in range(1, len(path) + 1):
+        at = path[:size]
+        start, end = document.extent_of(at[:-1])
+        own, _ = document.extent_of(at)
+        if document.text[own : own + 1] == "*":
+            value = changed(document.at(at).value, path[size:], new)
+            return _set(document, at, value, parse)
+        if not start <= own < max(end, start + 1) and size > 1:  # merged by `<<`
+            value = changed(document.at(at).value, path[size:], new)
+            wanted = changed(document.value, at, value)
+            return _first(document, parse, wanted, _insertions(document, at, value, parse))
+    return None
+
+
+def _content_end(document: Document, path: DocumentPath) -> int:
+    """Return the end of a value, without the blank lines and comments that a parser counts as parts of it."""
+    start, end = document.extent_of(path)
+    text, value = document.text, document.at(path).value
+    first = _after_properties(text, start, end)
+    if isinstance(value, list | dict) and text[first] not in "[{*":
+        steps = range(len(value)) if isinstance(value, list) else value
+        below = [(*path, step) for step in steps if start <= document.extent_of((*path, step))[0] < end]
+        return max((_content_end(document, place) for place in below), default=end)
+    return start + len(text[start:end].rstrip())
+
+
+def _after_properties(text: str, start: int, end: int) -> int:
+    found = _PROPERTIES.match(text, start, end)
+    return found.end() if found else start
+
+
+# ---------------------------------------------------------------- items of lists
+
+
+def _removals(document: Document, path: DocumentPath, at: int) -> Iterator[Replacement]:
+    places = [document.extent_of((*path, index)) for index in range(len(document.at(path).value))]
+    text, is_last = document.text, at == len(places) - 1
+    if not _is_block(document, path):
+        if is_last and at:
+            yield Replacement(places[at - 1][1], places[at][1], "")
+        elif not is_last:
+            yield Replacement(places[at][0], places[at + 1][0], "")
+        return
+    dash, stop = _dash(document, path, at), _content_end(document, (*path, at))
+    begin, end = text.rfind("\n", 0, dash) + 1, text.find("\n", stop) + 1
+    yield Replacement(begin, end, "") if end else Replacement(max(begin - 1, 0), len(text), "")
+    yield Replacement(begin, places[at][1], "")
+    if not is_last:
+        yield Replacement(dash, _dash(document, path, at + 1), "")
+
+
+def _additions(
+    document: Document, path: DocumentPath, at: int, new: Any, parse: Parse
+) -> Iterator[Replacement]:
+    text = document.text
+    before = max(at - 1, 0)  # the item that it is written beside, in the same quotes
+    start, end = document.extent_of((*path, before))
+    quote = text[start : start + 1]
+    if not _is_block(document, path):
+        item, joint = _flow(new, parse, quote), ", "
+        if len(document.at(path).value) > 1:
+            pair = [document.extent_of((*path, index)) for index in (0, 1)]
+            joint = _COMMENT.sub("", text[pair[0][1] : pair[1][0]])
+        yield Replacement(end, end, joint + item) if at else Replacement(start, start, item + joint)
+        yield Replacement(end, end, ", " + item) if at else Replacement(start, start, item + ", ")
+        return
+    item, dash = _flow(new, parse, quote, "- {}\n"), _dash(document, path, before)
+    line = text.rfind("\n", 0, dash) + 1
+    margin = text[line:dash] if text[line:dash].isspace() or line == dash else " " * (dash - line)
+    gap = text[dash + 1 : start]
+    item = f"-{gap if gap.strip(' ') == '' and gap else ' '}{item}"
+    if at:
+        stop = text.find("\n", _content_end(document, (*path, before)))
+        stop = len(text) if stop < 0 else stop
+        yield Replacement(stop, stop, f"\n{margin}{item}")
+        yield Replacement(end, end, f"{margin}{item}\n")
+    else:
+        yield Replacement(dash, dash, f"{item}\n{margin}")
+
+
+def _is_block(document: Document, path: DocumentPath) -> bool:
+    start, end = document.extent_of(path)
+    return document.text[_after_properties(document.text, start, end)] == "-"
+
+
+def _dash(document: Document, path: DocumentPath, at: int) -> int:
+    """Return the offset of the dash of an item of a block list."""
+    start, end = document.extent_of(path)
+    if at == 0:
+        return _after_properties(document.text, start, end)
+    found = _DASH.search(document.text, _line_after(document, (*path, at - 1)))
+    return found.start(1) if found else start
+
+
+def _line_after(document: Document, path: DocumentPath) -> int:
+    return document.text.find("\n", _content_end(document, path)) + 1
+
+
+# ---------------------------------------------------------------- ways to write a value
+
+
+def _values(document: Document, path: DocumentPath, new: Any, parse: Parse) -> Iterator[Replacement]:
+    """Yield ways to write a value in place of another."""
+    start, end = document.extent_of(path)
+    text, old = document.text, document.at(path).value
+    if not isinstance(new, list | dict) and (
+        not isinstance(old, list | dict) or text[start : start + 1] == "*"
+    ):
+        yield from _scalars(text, start, end, new)
+    begin, stop = _after_properties(text, start, end), _content_end(document, path)
+    key = len(text[:begin].rstrip())
+    for written in (_flow(new, parse), _json(new)):
+        yield Replacement(begin, max(begin, stop), written)
+        yield Replacement(key, max(begin, stop), f" {written}")
+
+
+def _scalars(text: str, start: int, end: int, new: Any) -> Iterator[Replacement]:
+    """Yield ways to write a scalar: in the style of the old one, as a literal block, in double quotes."""
+    start = _after_properties(text, start, end)
+    old = text[start:end]
+    tail = old[len(old.rstrip()) :]
+    ways: list[Iterable[str]] = []
+    if not isinstance(new, str):
+        ways = [[_json(new) + tail]]
+    elif old.startswith("'"):
+        ways = [["'" + new.replace("'", "''") + "'"]]
+    elif old[:1] in ("|", ">") or ("\n" in new and not old.startswith('"')):
+        ways = [_blocks(text, start, end, new)]
     elif not old.startswith('"'):
-        yield new
-    yield json.dumps(new, ensure_ascii=False) + ("\n" if old.endswith("\n") else "")
+        ways = [[new]]
+    ways += [[_double(new) + tail], [_json(new) + tail]]
+    for written in chain(*ways):
+        yield Replacement(start, end, written if old else f" {written}")
 
 
-def _blocks(old: str, new: str, indent: str) -> Iterator[str]:
-    chomping = "" if new.endswith("\n") and not new.endswith("\n\n") else "+" if new.endswith("\n") else "-"
-    lines = [f"{indent}{line}" if line.strip() else "" for line in new.rstrip("\n").split("\n")]
-    ending = "\n" if old.endswith("\n") else ""
-    yield f"|{chomping}\n" + "\n".join(lines) + ending
-    yield f"|{chomping}\n" + "\n".join(lines) + "\n" + ending
+def _blocks(text: str, start: int, end: int, new: str) -> Iterator[str]:
+    """Yield a text as a block: in the kind of the old one, with its chomping, or what the text needs instead."""
+    old, body = text[start:end], new.rstrip("\n")
+    breaks = len(new) - len(body)
+    first, *rest = old.split("\n")
+    header = _HEADER.fullmatch(first)
+    sign, marks, comment = header.groups() if header else ("|", "", "")
+    written = [line for line in rest if line.strip()] if header else []
+    margin = " " * _margin(text, start, written)
+    needed = "-" if not breaks else "" if breaks == 1 else "+"
+    indicated = str(len(margin) - _indentation(text, start))
+    width = max(map(len, written), default=0) - len(margin) if len(written) > 1 else 10**6
+    for kind, given in dict.fromkeys(
+        ((sign, marks), (sign, needed), ("|", needed), ("|", indicated + needed))
+    ):
+        lines = (_folded(body, width) if kind == ">" else body).split("\n")
+        block = "\n".join([f"{kind}{given}{comment}", *(f"{margin}{line}" if line else "" for line in lines)])
+        if "+" in given:
+            yield block + "\n" * breaks
+        yield block + (old[len(old.rstrip()) :] if header else "")
+        yield block + "\n"
 
 
-def _indent_of_block(text: str, start: int, end: int) -> int:
+def _folded(body: str, width: int) -> str:
+    """Return a text as the lines of a folded block, of about this many characters."""
+    apart = re.sub(r"\n+", lambda found: "\n" + found[0], body)
+    return re.sub(rf"(\S.{{0,{min(width, 9999)}}}(?<=\S)) (?=\S)", r"\1\n", apart)
+
+
+def _margin(text: str, start: int, written: list[str]) -> int:
     """Return the indentation for the lines of a block: as in the old block, or two more than its first line."""
-    first, *rest = text[start:end].split("\n")
-    written = [line for line in rest if line.strip()]
-    if first[:1] in ("|", ">") and written:
+    if written:
         return len(written[0]) - len(written[0].lstrip(" "))
     line = text[text.rfind("\n", 0, start) + 1 : start]
     return len(line) - len(line.lstrip(" -")) + 2
 
 
-def _values(document: Document, path: DocumentPath, new: Any, start: int, end: int) -> Iterator[str]:
-    old = document.text[start:end]
-    tail = old[len(old.rstrip()) :]
-    value = document.at(path).value
-    if isinstance(new, list) and isinstance(value, list):
-        known = {
-            json.dumps(item, sort_keys=True, default=str): document.text[
-                slice(*document.extent_of((*path, at)))
-            ]
-            for at, item in enumerate(value)
-        }
-        items = [known.get(json.dumps(item, sort_keys=True, default=str), _json(item)) for item in new]
-        column = start - (document.text.rfind("\n", 0, start) + 1)
-        if old.startswith("- ") and items:
-            yield ("\n" + " " * column).join(f"- {item.rstrip()}" for item in items) + tail
-        if old.startswith("["):
-            yield "[" + ", ".join(item.strip() for item in items) + "]" + tail
-    yield _json(new) + tail
+def _indentation(text: str, start: int) -> int:
+    line = text[text.rfind("\n", 0, start) + 1 : start]
+    return len(line) - len(line.lstrip(" -"))
 
 
-def _insertions(document: Document, path: DocumentPath, new: Any) -> Iterator[Replacement]:
+def _insertions(document: Document, path: DocumentPath, new: Any, parse: Parse) -> Iterator[Replacement]:
     """Yield ways to insert a new key before the others of its mapping."""
-    start, _ = document.extent_of(path[:-1])
+    start, end = document.extent_of(path[:-1])
+    start = _after_properties(document.text, start, end)
     text, column = document.text, start - (document.text.rfind("\n", 0, start) + 1)
     if text[start : start + 1] == "{":
-        yield Replacement(start + 1, start + 1, f"{path[-1]}: {_json(new)}, ")
+        yield Replacement(start + 1, start + 1, f"{path[-1]}: {_flow(new, parse)}, ")
         yield Replacement(start + 1, start + 1, f'"{path[-1]}": {_json(new)}, ')
         yield Replacement(start + 1, start + 1, f'"{path[-1]}": {_json(new)}')
     else:
-        yield Replacement(start, start, f"{path[-1]}: {_json(new)}\n{' ' * column}")
+        yield Replacement(start, start, f"{path[-1]}: {_flow(new, parse)}\n{' ' * column}")
+
+
+def _flow(value: Any, parse: Parse, quote: str = "", around: str = "[{}]") -> str:
+    """Return a value on one line as people write it: texts without quotes, or in those of their neighbours."""
+    if isinstance(value, list):
+        return f"[{', '.join(_flow(item, parse) for item in value)}]"
+    if isinstance(value, dict):
+        entries = (f"{_flow(key, parse)}: {_flow(item, parse)}" for key, item in value.items())
+        return f"{{{', '.join(entries)}}}"
+    if not isinstance(value, str):
+        return _json(value)
+    text = "'" + value.replace("'", "''") + "'" if quote == "'" else value
+    plain = quote != '"' and "\n" not in value and _reads(parse, around.format(text), [value])
+    return text if plain else _double(value)
+
+
+def _double(value: Any) -> str:
+    """Return a text in double quotes, with escapes of YAML for characters that are not printable."""
+    text = _json(value)
+    return text if text.isprintable() else "".join(map(_escaped, text))
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return character if character.isprintable() else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _set(value: Any, path: DocumentPath, new: Any) -> Any:
-    if not path:
-        return new
-    if isinstance(value, dict):
-        return {**value, path[0]: _set(value.get(str(path[0])), path[1:], new)}
-    return [_set(item, path[1:], new) if at == path[0] else item for at, item in enumerate(value)]

@@ -1,0 +1,122 @@
+"""Files that are changed, as a patch for `git apply` and `patch -p1`, or in place."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from harness.errors import FormatError, Problem
+from harness.source.document import real_path, relative_path, shown_path
+
+_LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
+_BOM: Final = "\ufeff"
+
+
+@dataclass(frozen=True)
+class _FileFormat:
+    """The byte order mark and the line ends of a file."""
+
+    bom: bool
+    crlf: bool
+
+    @classmethod
+    def of(cls, text: str) -> _FileFormat:
+        """Return the format of a file with this text. Mixed line ends are kept as they are."""
+        return cls(text.startswith(_BOM), 0 < text.count("\n") == text.count("\r\n"))
+
+    def normalized(self, text: str) -> str:
+        """Return the text of a file without byte order mark and with LF line ends."""
+        text = text.removeprefix(_BOM) if self.bom else text
+        return text.replace("\r\n", "\n") if self.crlf else text
+
+    def restored(self, text: str) -> str:
+        """Return the text with the byte order mark and the line ends of the file."""
+        text = text.replace("\n", "\r\n") if self.crlf else text
+        return _BOM + text if self.bom else text
+
+
+class EditedFiles:
+    """The texts of files, before and after edits: without byte order mark, and with LF as line end.
+
+    Both come back where a file is written or shown in a patch. Paths are real ones (`real_path`).
+    """
+
+    def __init__(self) -> None:
+        self._texts: dict[Path, tuple[_FileFormat, str, str]] = {}
+
+    def text(self, file: Path) -> str:
+        """Return the text of a file after the edits so far.
+
+        Raises:
+            OSError, UnicodeDecodeError: it cannot be read.
+        """
+        return self._read(file)[2]
+
+    def edit(self, file: Path, text: str) -> None:
+        """Replace the text of a file. `save` writes it."""
+        file_format, before, _ = self._read(file)
+        self._texts[file] = (file_format, before, text)
+
+    def patch(self, root: Path) -> str:
+        """Return all edits that are not saved as a unified diff, with paths relative to a folder."""
+        return "".join(
+            part
+            for file, (file_format, before, after) in sorted(self._texts.items())
+            for part in _diff(file, file_format.restored(before), file_format.restored(after), root)
+        )
+
+    def save(self) -> None:
+        """Write the files that were edited, each of them atomically, with the permissions that it has.
+
+        Raises:
+            FormatError: a file may not be written, or is not as it was when it was read (code `cannot-write`).
+        """
+        for file, (file_format, before, after) in self._texts.items():
+            if before != after:
+                _write(file, file_format.restored(before), file_format.restored(after))
+                self._texts[file] = (file_format, after, after)
+
+    def _read(self, file: Path) -> tuple[_FileFormat, str, str]:
+        if file not in self._texts:
+            with file.open(encoding="utf-8", newline="") as stream:
+                written = stream.read()
+            file_format = _FileFormat.of(written)
+            text = file_format.normalized(written)
+            self._texts[file] = (file_format, text, text)
+        return self._texts[file]
+
+
+def _write(file: Path, before: str, after: str) -> None:
+    try:
+        mode = file.stat().st_mode
+        if not (mode & 0o222 and os.access(file, os.W_OK)):
+            raise PermissionError("it is read-only")
+        if file.read_bytes() != before.encode():
+            raise PermissionError("it changed since it was read")
+        handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+        try:
+            with open(handle, "wb") as stream:
+                stream.write(after.encode())
+            os.chmod(name, mode & 0o7777)
+            os.replace(name, file)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        text = f"{shown_path(file)} cannot be written: {error.strerror or error}"
+        raise FormatError(Problem("cannot-write", text)) from None
+
+
+def _diff(file: Path, before: str, after: str, root: Path) -> Iterator[str]:
+    """Yield the unified diff of a file, as git writes it."""
+    name = relative_path(file, real_path(root))
+    name += "\t" if " " in name else ""  # otherwise patch ends the name at the space
+    old, new = _LINE.findall(before), _LINE.findall(after)
+    for line in difflib.unified_diff(old, new, f"a/{name}", f"b/{name}"):
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
