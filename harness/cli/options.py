@@ -62,7 +62,7 @@ def _shard(text: str) -> Shard:
     return Shard.parse(text)
 
 
-_words = click.option(
+words_option = click.option(
     "-k",
     "words",
     default="",
@@ -81,7 +81,7 @@ _tags = click.option(
 
 def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that select scenarios by their words and tags, passed as `words` and `tags`."""
-    return _words(_tags(command))
+    return words_option(_tags(command))
 
 
 shard_option = click.option(

@@ -34,9 +34,13 @@ class InputFiles:
         return {file: digest for file, digest in sorted(self._digests.items()) if digest}
 
 
-def changed_files(digests: Mapping[str, str]) -> list[str]:
-    """Return the files that have another content now. A file that is not here may be on the machine of the run."""
-    return [file for file, digest in digests.items() if _digest(Path(file)) not in ("", digest)]
+def changed_files(digests: Mapping[str, str], folder: Path | None = None) -> list[str]:
+    """Return the files that have another content now. A file that is not here may be on the machine of the run.
+
+    `folder` is that of the run, which their paths are relative to; by default, the current one.
+    """
+    at = folder or Path()
+    return [file for file, digest in digests.items() if _digest(at / file) not in ("", digest)]
 
 
 def _digest(file: Path) -> str:

@@ -130,17 +130,17 @@ _MAX_LENGTH: Final = 5_000
 def _check(check: CheckResult) -> dict[str, Any]:
     written = {name: getattr(check, name) for name in _CHECK}
     where = None if check.span is None else str(check.span)
-    return {**written, "expected": _bounded(check.expected), "where": where}
+    return {**written, "expected": bounded(check.expected), "where": where}
 
 
 def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     written = {**_CALL, **call}
     if "reason" in written:
         written["reason"] = written["reason"][:LONGEST_TEXT]
-    return {key: _bounded(value) if key in _LONG else value for key, value in written.items()}
+    return {key: bounded(value) if key in _LONG else value for key, value in written.items()}
 
 
-def _bounded(value: JSON) -> JSON:
+def bounded(value: JSON) -> JSON:
     """Return the value with long texts and lists cut; if it is still too long, the beginning of its JSON text."""
     short = trim(value)
     if not isinstance(short, dict | list) or fits(short, _MAX_LENGTH):

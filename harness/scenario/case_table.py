@@ -28,6 +28,7 @@ MAX_BYTES: Final = 256 * 1024 * 1024
 MAX_LINE: Final = 1024 * 1024
 _QUOTED: Final = re.compile(r'"[^"]*(?:""[^"]*)*"')
 _PLAIN: Final = re.compile(r"[^,\r\n]*")
+_LINES: Final = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 class Row(NamedTuple):
@@ -91,6 +92,27 @@ def _csv_problem(row: str, start: Span) -> Problem:
         at += 1
     line, column = row.count("\n", 0, at), at - (row.rfind("\n", 0, at) + 1)
     return Problem("bad-case", text, Span(start.file, start.line + line, column + 1), hint)
+
+
+def with_cell(text: str, line: int, column: str, new: Any) -> str | None:
+    """Return the text of a CSV file with another value in a row, given by its first line; None if impossible."""
+    lines = _LINES.findall(text)
+    rows = list(csv.reader(lines))
+    index = [name.strip() for name in next(filter(None, rows))].index(column)
+    begin = end = sum(map(len, lines[: line - 1]))
+    for number in range(index + 1):
+        begin = end + (number > 0)
+        cell = (_QUOTED if text[begin : begin + 1] == '"' else _PLAIN).match(text, begin)
+        end = cell.end() if cell else begin
+    shown = new if isinstance(new, str) and _typed(new) == new else json.dumps(new, ensure_ascii=False)
+    written = shown
+    if text[begin:end].startswith('"') or re.search(r'["\r\n,]', shown):
+        written = '"' + shown.replace('"', '""') + '"'
+    changed = text[:begin] + written + text[end:]
+    after = list(csv.reader(_LINES.findall(changed)))
+    differ = [row for row, other in zip(rows, after, strict=False) if row != other]
+    held = [[*row[:index], shown, *row[index + 1 :]] in after for row in differ]
+    return changed if len(rows) == len(after) and held == [True] else None
 
 
 def _columns(cells: list[str], span: Span) -> list[str]:

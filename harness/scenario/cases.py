@@ -31,7 +31,8 @@ from harness.world.spec import WorldSpec
 
 CASES: Final = "cases"
 _MARK: Final = "${case."
-_REFERENCE: Final = re.compile(r"\$\{case\.([^{}]+)\}")
+REFERENCE: Final = re.compile(r"\$\{case\.([^{}]+)\}")
+"""A reference to a column; its group is the name."""
 _LATE: Final = ("input", "turns", "expect", *WorldSpec.model_fields)
 """Keys that are read when a scenario runs; the others are needed to select and report it."""
 
@@ -81,7 +82,7 @@ def stray_references(at: Document) -> list[Problem]:
     return [
         Problem("no-cases", f"there are no cases to take '{clip(found[0], 60)}' from", at.span(path), hint)
         for path, text in texts_with(_MARK, at.value)
-        if (found := _REFERENCE.search(text))
+        if (found := REFERENCE.search(text))
     ]
 
 
@@ -101,9 +102,7 @@ class _Template:
     def columns(self) -> frozenset[str]:
         """The columns that the document refers to."""
         return frozenset(
-            column
-            for _, text in texts_with(_MARK, self.document.value)
-            for column in _REFERENCE.findall(text)
+            column for _, text in texts_with(_MARK, self.document.value) for column in REFERENCE.findall(text)
         )
 
     def scenario(self, case: Case) -> Scenario:
@@ -121,7 +120,7 @@ class _Template:
     @property
     def shares_cassette(self) -> bool:
         """True if the rows name the same cassette, so that each needs a part of it."""
-        return not _REFERENCE.search(str(self.document.value.get("cassette")))
+        return not REFERENCE.search(str(self.document.value.get("cassette")))
 
     def _built(self, case: Case) -> Scenario:
         try:
@@ -181,18 +180,18 @@ class _RowFiller:
         return value
 
     def _text(self, text: str, path: DocumentPath) -> Any:
-        for column in _REFERENCE.findall(text):
+        for column in REFERENCE.findall(text):
             if not self.case.has(column):
                 message, hint = unknown_column(column, self.case)
                 self.problems.append(Problem("unknown-column", message, self.document.span(path), hint))
                 return text
-        whole = _REFERENCE.fullmatch(text)
+        whole = REFERENCE.fullmatch(text)
         if whole and self.document.span(path) not in self.as_text:
             return self.case.value(whole[1])
-        return _REFERENCE.sub(lambda found: self.case.text(found[1]), text)
+        return REFERENCE.sub(lambda found: self.case.text(found[1]), text)
 
     def _key(self, key: str, path: DocumentPath) -> str:
-        if isinstance(key, str) and _REFERENCE.search(key):
+        if isinstance(key, str) and REFERENCE.search(key):
             message = "keys are not filled from cases, only values are"
             self.problems.append(Problem("bad-value", message, self.document.key_span((*path, key))))
         return key

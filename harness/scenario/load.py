@@ -70,7 +70,7 @@ def _loaded(path: Path, settings: Settings, text: str | None) -> ScenarioFile:
     except FormatError as error:
         problems += error.problems
     passthrough = {name: document.span(("env_passthrough", at)) for at, name in enumerate(names)}
-    merged = _merged(document)
+    merged = merged_scenarios(document)
     scenarios = []
     build = partial(_scenario, path=path, passthrough=passthrough, settings=settings)
     for part in merged:  # one at a time: the models of thousands of scenarios would take much memory
@@ -111,7 +111,7 @@ def names_in(path: Path) -> list[str]:
     found: list[str] = []
     try:
         with located_defects(path, error=FormatError):
-            merged = _merged(read(path, yaml="1.2", error=FormatError))
+            merged = merged_scenarios(read(path, yaml="1.2", error=FormatError))
     except SourceError:
         return found
     for part in merged:
@@ -186,7 +186,7 @@ def _mapping_indexes(value: Any) -> list[int]:
     return [at for at, item in enumerate(items) if isinstance(item, dict)]
 
 
-def _merged(document: Document) -> list[Document]:
+def merged_scenarios(document: Document) -> list[Document]:
     """Return each scenario merged with the defaults and with the keys that the file sets for all."""
     places = _mapping_indexes(document.value)
     if not places:
