@@ -93,11 +93,12 @@ def _value(expected: Any, actual: Any, at: DocumentPath) -> Iterator[Change]:
         for key, value in expected.items():
             yield from _value(value, actual.get(key, ABSENT), (*at, key))
     elif isinstance(expected, list) and isinstance(actual, list):
-        if len(expected) == len(actual):
-            for index, value in enumerate(expected):
-                yield from _value(value, actual[index], (*at, index))
-        else:
-            yield Change(at, _items(expected, actual))
+        pairs = common_subsequence(expected, actual, matches)
+        if len(expected) != len(actual) or len(pairs) > sum(map(matches, expected, actual)):
+            yield Change(at, _items(expected, actual, pairs))
+            return
+        for index, value in enumerate(expected):
+            yield from _value(value, actual[index], (*at, index))
     elif actual is ABSENT:
         yield Change(at, {"$missing": True} if len(at) > 1 else BY_HAND)
     else:
@@ -135,14 +136,12 @@ def _literal(actual: Any) -> Any:
     return {"$exact": {}} if actual == {} else actual
 
 
-def _items(expected: list[Any], actual: list[Any]) -> list[Any]:
+def _items(expected: list[Any], actual: list[Any], pairs: Iterable[tuple[int, int]]) -> list[Any]:
     """Return the items of a list: expected ones where they match, and else with the keys that they have."""
-    pairs = {index: at for at, index in common_subsequence(expected, actual, matches)}
+    known = {index: expected[at] for at, index in pairs}
     plain = [item for item in expected if isinstance(item, Mapping) and not is_matcher(item)]
     keys = {key for item in plain for key in item} if len(plain) == len(expected) else set()
-    return [
-        expected[pairs[index]] if index in pairs else _kept(item, keys) for index, item in enumerate(actual)
-    ]
+    return [known.get(index, _kept(item, keys)) for index, item in enumerate(actual)]
 
 
 def _kept(item: Any, keys: set[str]) -> Any:

@@ -22,6 +22,8 @@ Parse = Callable[[str], Document]
 
 _PROPERTIES: Final = re.compile(r"(?:[&!][^\s,\[\]{}]*\s+)*")
 """Anchor and tag of a value, which are part of its extent."""
+_ANCHOR: Final = re.compile(r"&([^\s,\[\]{}]+)\s+")
+_TAG: Final = re.compile(r"!\S*\s+")
 _HEADER: Final = re.compile(r"([|>])([-+1-9]*)(.*)")
 _DASH: Final = re.compile(r"^[ \t]*(-)(?=\s)", re.MULTILINE)
 _COMMENT: Final = re.compile(r"[ \t]*#[^\n]*")
@@ -41,7 +43,8 @@ def replace_value(
 ) -> str | None:
     """Return the text of a document with another value at `path`, whose last step may be a new key of a mapping.
 
-    An alias there is replaced by the value if other places rely on its anchor.
+    Where other places rely on the same text, they keep their value: an alias at `path` is replaced by the new one,
+    and an anchor there moves to the first of its aliases, with the old value.
 
     Args:
         document: the document.
@@ -51,7 +54,7 @@ def replace_value(
         also: further places that are the same text, by an alias, and get the new value, too.
 
     Returns:
-        The text; None if no way to write it parses as wanted, as where others rely on the anchor of the value.
+        The text; None if no way to write it parses as wanted.
     """
     parent = document.at(path[:-1]).value
     if isinstance(parent, dict) and path[-1] not in parent:
@@ -62,6 +65,7 @@ def replace_value(
         _inside(document, path, new, parse, also)
         or _set(document, path, new, parse, also)
         or _apart(document, path, new, parse)
+        or _handed_on(document, path, new, parse)
     )
 
 
@@ -166,6 +170,21 @@ def _apart(document: Document, path: DocumentPath, new: Any, parse: Parse) -> st
     return None
 
 
+def _handed_on(document: Document, path: DocumentPath, new: Any, parse: Parse) -> str | None:
+    """Move the anchor of a value, or of one around it, to its first alias, and write the new value after that."""
+    text = document.text
+    for size in range(len(path), 0, -1):
+        start, end = document.extent_of(path[:size])
+        anchor = _ANCHOR.match(text, start, end)
+        alias = anchor and re.compile(rf"\*{re.escape(anchor[1])}(?![^\s,\]}}])").search(text, end)
+        if anchor and alias:
+            old = text[start:end].rstrip()
+            moved = text[:start] + text[anchor.end() : alias.start()] + old + text[alias.end() :]
+            if _reads(parse, moved, document.value):
+                return replace_value(parse(moved), path, new, parse)
+    return None
+
+
 def _content_end(document: Document, path: DocumentPath) -> int:
     """Return the end of a value, without the blank lines and comments that a parser counts as parts of it."""
     start, end = document.extent_of(path)
@@ -266,6 +285,8 @@ def _values(document: Document, path: DocumentPath, new: Any, parse: Parse) -> I
     for written in (_flow(new, parse), _json(new)):
         yield Replacement(begin, max(begin, stop), written)
         yield Replacement(key, max(begin, stop), f" {written}")
+        yield Replacement(begin, max(begin, stop), f"  {written}")  # below its key, not beside it
+        yield Replacement(start, max(begin, stop), _TAG.sub("", text[start:begin]) + written)
 
 
 def _scalars(text: str, start: int, end: int, new: Any) -> Iterator[Replacement]:
