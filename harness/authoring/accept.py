@@ -112,7 +112,7 @@ class Review:
     """What can be accepted of a run, and the failed expectations that cannot be, each with the reason."""
 
     proposals: list[Proposal] = field(default_factory=list)
-    refused: list[tuple[str, Span | None, str]] = field(default_factory=list)
+    refused: list[tuple[str, Span | str | None, str]] = field(default_factory=list)
 
 
 def review(settings: Settings, paths: Sequence[str], holds: Callable[[Line], bool] | None = None) -> Review:
@@ -208,7 +208,7 @@ class _Reader:
         self._found.proposals.sort(key=lambda each: order[each.cause])
         return self._found
 
-    def _refuse(self, name: str, span: Span | None, why: str) -> None:
+    def _refuse(self, name: str, span: Span | str | None, why: str) -> None:
         self._found.refused.append((name, span, why))
 
     def read(self, lines: Sequence[Line]) -> None:
@@ -266,14 +266,12 @@ class _Reader:
     def _propose(
         self, run: _Run, source: Source, check: Mapping[str, Any], cause: Mapping[str, Any] | None
     ) -> None:
-        name, scenario = f"{run.line['id']}  {check['name']}", run.line["scenario"]
+        name, scenario = f"{run.line['scenario']} · {check['name']}", run.line["scenario"]
         turn, key = _split(check["name"])
         above: DocumentPath = ("turns", turn - 1, "expect") if turn else ("expect",)
         expect = run.expect(turn)
         if key not in CHECKS or CHECKS[key].items or key not in expect:
-            where = None if not check.get("where") else f" ({check['where']})"
-            hint = _NOT_WRITTEN.get(key, "only a person can tell what it should say")
-            self._refuse(name, run.scenario.span, f"{hint}{where or ''}")
+            self._refuse(name, check.get("where") or run.scenario.span, _NOT_WRITTEN.get(key, _OF_A_PERSON))
             return
         finding = run.finding(check, turn, key)
         if finding is None:
@@ -311,6 +309,7 @@ class _Reader:
             ).append(proposal)
 
 
+_OF_A_PERSON: Final = "only a person can tell what it should say"
 _NOT_WRITTEN: Final = {
     "status": "no `status` is written in `expect`: write the one that is meant",
     "unused": "stubs are left over: remove them, or write `allow_unused: true`",
@@ -346,7 +345,10 @@ class _Run:
         self._trace = trace if isinstance(trace, RunTrace) and trace.damage is None else None
         ran = Counter(name for step in line["path"] for name in as_list(step))
         events = self._trace.events if self._trace is not None else []
-        calls = observe.calls(events) if self._trace is not None else line["calls"]
+        requests = [event["request"] for event in events if event["event"] == "call"]
+        calls = line["calls"]  # their arguments are cut, and in the trace they are whole
+        if len(requests) == len(calls):
+            calls = [{**call, "args": of.get("args", {})} for call, of in zip(calls, requests, strict=True)]
         self._observed = Observation(
             **{name: line[name] for name in _FIELDS},
             visits=dict(ran),
@@ -390,7 +392,7 @@ class _Run:
             actual = CHECKS[key].function(self.expect(turn)[key], observed).actual  # type: ignore[union-attr]
         elif _is_cut(actual):
             return None
-        if turn and read in ("state", "output", "path", "interrupts", "error", "status", "warnings"):
+        if turn and key not in ("visits", "max_visits", "call_counts", "routes", "latency", "usage"):
             observed = replace(observed, **{read: actual})
         return Finding(self.expect(turn), key, actual, observed, self._limits())
 

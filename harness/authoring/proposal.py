@@ -72,10 +72,11 @@ def changes(expect: Mapping[str, Any], key: str, actual: Any) -> list[Change]:
         is_one = len(actual) == 1 and not isinstance(wanted, list) and not is_matcher(wanted)
         return [*_value(wanted, actual[0] if is_one else actual, at)]
     if key == "calls":
-        made = _calls(wanted, actual, expect.get("calls_order", "in_order"))
-        return [Change(at, BY_HAND if _is_open(made) else made)]
-    make = _WHOLE.get(key)
-    return [Change(at, BY_HAND if make is None else make(wanted, actual))]
+        new = _calls(wanted, actual, expect.get("calls_order", "in_order"))
+    else:
+        make = _WHOLE.get(key)
+        new = BY_HAND if make is None else make(wanted, actual)
+    return [Change(at, BY_HAND if _is_open(new) else new)] if new != wanted else []
 
 
 def _value(expected: Any, actual: Any, at: DocumentPath) -> Iterator[Change]:

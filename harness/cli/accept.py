@@ -122,8 +122,10 @@ def _edited(files: EditedFiles, proposal: Proposal, new: Any) -> str | None:
 
 
 def _print_refused(found: Review) -> None:
+    if found.refused:
+        click.echo("cannot be accepted:", err=True)
     for name, span, why in found.refused:
-        click.echo(printable(f"{name}: cannot be accepted: {why}" + (f" ({span})" if span else "")), err=True)
+        click.echo(printable(f"  {f'{span}: ' if span else ''}{name}: {why}"), err=True)
 
 
 def _accepted(count: int) -> str:
@@ -194,7 +196,8 @@ class _Session:
     def _show(self, first: Proposal, others: Sequence[Proposal], after: str, place: str) -> None:
         span, shared = first.places[0].span, first.places[0].shared
         names = list(dict.fromkeys(first.names))
-        click.secho(printable(f"\n{span}  {names[0]}  ({place})"), bold=True)
+        click.echo()
+        click.secho(printable(f"{span}  {names[0]}  ({place})"), bold=True)
         for text in first.reason:
             click.echo(printable(f"  {text}"))
         if shared:
