@@ -24,6 +24,7 @@ from harness.report.reading import read_lines
 from harness.report.results import bounded
 from harness.report.summary import written_summary
 from harness.report.traces import RunTrace, last_whole_run
+from harness.scenario import SUFFIXES
 from harness.scenario.believed import unfailing_parts
 from harness.scenario.checks.finding import as_list
 from harness.scenario.document_expect import CHECKS, Expect
@@ -217,9 +218,7 @@ class _Reader:
         source = self._source(line)
         scenario = source if isinstance(source, str) else source.scenario(line["scenario"])
         if isinstance(source, str) or scenario is None or isinstance(scenario, str):
-            self._refuse(
-                line["id"], None, source if isinstance(source, str) else "it is not written in this file"
-            )
+            self._refuse(line["id"], None, source if isinstance(source, str) else "it is not written here")
             return
         if line["verdict"] == "error":
             self._refuse(
@@ -233,14 +232,11 @@ class _Reader:
         )
         followers = {check.name for check in why.consequences}
         for check in run.failed():
+            name, where = f"{line['scenario']} · {check['name']}", check.get("where")
             if why.is_error and check["name"] in followers:
-                self._refuse(
-                    line["id"], scenario.span, f"{check['name']} follows from the error: {_error(line)}"
-                )
+                self._refuse(name, where, f"it follows from the error: {_error(line)}")
             elif (other := _other_run(check, line, lines)) is not None:
-                self._refuse(
-                    line["id"], scenario.span, f"{check['name']} varies from run to run (repeat {other})"
-                )
+                self._refuse(name, where, f"it varies from run to run: compare repeat {other}")
             else:
                 of = cause if cause is not None and check["name"] in {*followers, cause["name"]} else None
                 self._propose(run, source, check, of)
@@ -251,6 +247,8 @@ class _Reader:
         file = home / line["suite"]
         if not file.exists():
             return f"{line['suite']} is not there any more"
+        if not file.name.endswith(SUFFIXES):
+            return "scenarios inside a manifest are edited by hand"
         digests = {
             name: self._digests[name] for name in (line["suite"], line["manifest"]) if name in self._digests
         }

@@ -45,6 +45,7 @@ def changes(expect: Mapping[str, Any], key: str, actual: Any) -> list[Change]:
         actual: what the check found (`CheckResult.actual`), not cut.
     """
     wanted, at = expect[key], (key,)
+    new: Any
     if key == "error":
         if actual is None or not isinstance(wanted, Mapping):
             return [Change(at, BY_HAND)]

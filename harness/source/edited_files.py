@@ -77,10 +77,12 @@ class EditedFiles:
         Raises:
             FormatError: a file may not be written, or is not as it was when it was read (code `cannot-write`).
         """
-        for file, (file_format, before, after) in self._texts.items():
-            if before != after:
-                _write(file, file_format.restored(before), file_format.restored(after))
-                self._texts[file] = (file_format, after, after)
+        edited = {file: of for file, of in self._texts.items() if of[1] != of[2]}
+        for file, (file_format, before, _) in edited.items():
+            _check(file, file_format.restored(before))
+        for file, (file_format, _, after) in edited.items():
+            _write(file, file_format.restored(after))
+            self._texts[file] = (file_format, after, after)
 
     def _read(self, file: Path) -> tuple[_FileFormat, str, str]:
         if file not in self._texts:
@@ -92,25 +94,34 @@ class EditedFiles:
         return self._texts[file]
 
 
-def _write(file: Path, before: str, after: str) -> None:
+def _check(file: Path, before: str) -> None:
+    """Refuse a file that may not be written, or that does not have the text which was edited."""
     try:
-        mode = file.stat().st_mode
-        if not (mode & 0o222 and os.access(file, os.W_OK)):
-            raise PermissionError("it is read-only")
+        if not (file.stat().st_mode & 0o222 and os.access(file, os.W_OK)):
+            raise _unwritable(file, "it is read-only")
         if file.read_bytes() != before.encode():
-            raise PermissionError("it changed since it was read")
+            raise _unwritable(file, "it changed since it was read")
+    except OSError as error:
+        raise _unwritable(file, error.strerror or str(error)) from None
+
+
+def _write(file: Path, text: str) -> None:
+    try:
         handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
         try:
             with open(handle, "wb") as stream:
-                stream.write(after.encode())
-            os.chmod(name, mode & 0o7777)
+                stream.write(text.encode())
+            os.chmod(name, file.stat().st_mode & 0o7777)
             os.replace(name, file)
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
     except OSError as error:
-        text = f"{shown_path(file)} cannot be written: {error.strerror or error}"
-        raise FormatError(Problem("cannot-write", text)) from None
+        raise _unwritable(file, error.strerror or str(error)) from None
+
+
+def _unwritable(file: Path, why: str) -> FormatError:
+    return FormatError(Problem("cannot-write", f"{shown_path(file)} cannot be written: {why}"))
 
 
 def _diff(file: Path, before: str, after: str, root: Path) -> Iterator[str]:
