@@ -325,10 +325,11 @@ def _blocks(text: str, start: int, end: int, new: str) -> Iterator[str]:
     ):
         lines = (_folded(body, width) if kind == ">" else body).split("\n")
         block = "\n".join([f"{kind}{given}{comment}", *(f"{margin}{line}" if line else "" for line in lines)])
-        if "+" in given:
+        if "+" in marks:  # the blank lines behind it are a part of it
             yield block + "\n" * breaks
         yield block + (old[len(old.rstrip()) :] if header else "")
-        yield block + "\n"
+        if not header:
+            yield block + "\n" * max(breaks, 1)
 
 
 def _folded(body: str, width: int) -> str:

@@ -6,6 +6,7 @@ import re
 import select
 import signal
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -292,20 +293,25 @@ def test_the_reason_is_the_first_event_where_the_runs_differ(ran: Any, invoke: I
     Path("agent.py").write_text("def run(input):\n    return {'a': 'z'}\n", encoding="utf-8")
     invoke("run", f"{FILE}::s")
 
-    shown = at_terminal("s", "accept")
+    shown = at_terminal("s")
 
     assert "first event where the runs differ: what run changes of the state" in shown
 
 
-def at_terminal(typed: str, *arguments: str, ctrl_c: bool = False) -> str:
-    """Run the command at a terminal of its own, answer each question with a line of `typed`, and return its output."""
+def at_terminal(*typed: str, options: Sequence[str] = (), ctrl_c: bool = False) -> str:
+    """Run the command at a terminal of its own, with a line of `typed` for each question; return its output."""
     ours, its = pty.openpty()
     environment = {**os.environ, "EDITOR": "", "VISUAL": "", "TERM": "dumb"}
     process = subprocess.Popen(
-        [COMMAND, *arguments], stdin=its, stdout=its, stderr=its, env=environment, start_new_session=True
+        [COMMAND, "accept", *options],
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        env=environment,
+        start_new_session=True,
     )
     os.close(its)
-    shown, answers, asked = "", typed.split(), 0
+    shown, answers, asked = "", [*typed], 0
     while select.select([ours], [], [], 60)[0]:
         try:
             shown += os.read(ours, 65536).decode(errors="replace")
@@ -327,7 +333,7 @@ FOUR = "".join(CHANGED.replace("name: s", f"name: s{number}") for number in rang
 def test_at_a_terminal_each_change_is_accepted_rejected_skipped_or_edited(ran: Any) -> None:
     file = ran(FOUR)
 
-    shown = at_terminal("a r s e {$gt:1} e {$contains:y} a", "accept")
+    shown = at_terminal("a", "r", "s", "e", "{$gt: 1}", "e", "{$contains: y}", "a")
 
     wanted = FOUR.replace("{a: x}", "{a: y}", 1)
     wanted = "{a: {$contains: y}}".join(wanted.rsplit("{a: x}", 1))
@@ -341,7 +347,7 @@ def test_at_a_terminal_each_change_is_accepted_rejected_skipped_or_edited(ran: A
 def test_all_changes_of_one_cause_are_accepted_with_one_answer(ran: Any, invoke: Invoke) -> None:
     file = ran(FOUR)
 
-    shown = at_terminal("a", "accept", "--all")
+    shown = at_terminal("a", options=["--all"])
 
     assert file.read_text() == HEAD + FOUR.replace("{a: x}", "{a: y}")
     assert shown.count("also s") == 3
@@ -354,7 +360,7 @@ def test_all_changes_of_one_cause_are_accepted_with_one_answer(ran: Any, invoke:
 def test_ctrl_c_loses_nothing(ran: Any) -> None:
     file = ran(FOUR)
 
-    shown = at_terminal("a", "accept", ctrl_c=True)
+    shown = at_terminal("a", ctrl_c=True)
 
     assert file.read_text() == HEAD + FOUR.replace("{a: x}", "{a: y}", 1)
     assert shown.endswith("exit 3")
