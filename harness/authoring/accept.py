@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from harness.authoring.places import NoPlace, Place, Source
+from harness.authoring.places import Place, Refused, Source
 from harness.authoring.proposal import BY_HAND, Change, changes
-from harness.errors import FormatError, Problem, Span
+from harness.errors import FormatError, Problem
 from harness.graph import observe
 from harness.graph.model import START
 from harness.report.cause import reasons
@@ -21,6 +22,7 @@ from harness.report.compare.first_difference import first_difference
 from harness.report.encoding import encode
 from harness.report.input_files import changed_files
 from harness.report.reading import read_lines
+from harness.report.repeats import NOT_PASSED
 from harness.report.results import bounded
 from harness.report.summary import written_summary
 from harness.report.traces import RunTrace, last_whole_run
@@ -38,7 +40,8 @@ from harness.source.editing import changed
 from harness.source.models import validate
 
 Line = Mapping[str, Any]
-_TURN: Final = re.compile(r"(?:turn (\d+): )?(.*)", re.DOTALL)
+Check = Mapping[str, Any]
+_TOTAL: Final = "latency.total"
 _CUT: Final = re.compile(r"… \(\d+ characters\)\Z|\A… \d+ more\Z|…\Z")
 _FIELDS: Final = ("status", "path", "state", "output", "error", "interrupts", "warnings", "latency", "usage")
 
@@ -53,6 +56,8 @@ class Finding:
         actual: what it found.
         observed: the run or turn, as far as it is known.
         limits: what is the same in all runs.
+        above: the path of `expect` in the scenario.
+        is_total: it is the bound of the latency of the whole run, which is no check.
     """
 
     expect: Mapping[str, Any]
@@ -60,6 +65,14 @@ class Finding:
     actual: Any
     observed: Observation
     limits: Limits
+    above: DocumentPath
+    is_total: bool = False
+
+    def changes(self) -> list[Change]:
+        """Return the changes with which the check would hold."""
+        if self.is_total:
+            return [Change(("latency", "total"), self.actual)]
+        return changes(self.expect, self.key, self.actual)
 
     def objection(self, path: DocumentPath, new: Any) -> str:
         """Return why a new value at a path of `expect` cannot be written; "" if it can be."""
@@ -69,10 +82,9 @@ class Finding:
             validate(Expect, written, error=FormatError)
         except FormatError as error:
             return error.problems[0].message
-        if path != ("latency", "total"):
-            left = changes({**self.expect, self.key: value}, self.key, self.actual)
-            if any(each.path[: len(path)] == path for each in left):
-                return "it does not hold for this run"
+        left = changes({**self.expect, self.key: value}, self.key, self.actual) if not self.is_total else ()
+        if any(each.path[: len(path)] == path for each in left):
+            return "it does not hold for this run"
         told = [*self._always(value)]
         before = [*self._always(self.expect[self.key])] if told else []
         return next((text for text in told if text not in before), "")
@@ -96,7 +108,7 @@ class Proposal:
         path: the place in `expect`.
         places: the places of the value, which are the same text.
         cause: equal for proposals of one cause.
-        reason: why the run differs, a line each.
+        reason: returns why the run differs, a line each.
     """
 
     names: list[str]
@@ -105,7 +117,7 @@ class Proposal:
     new: Any
     finding: Finding
     cause: str
-    reason: Sequence[str]
+    reason: Callable[[], Iterable[str]]
 
 
 @dataclass
@@ -113,7 +125,7 @@ class Review:
     """What can be accepted of a run, and the failed expectations that cannot be, each with the reason."""
 
     proposals: list[Proposal] = field(default_factory=list)
-    refused: list[tuple[str, Span | str | None, str]] = field(default_factory=list)
+    refused: list[tuple[str, object, str]] = field(default_factory=list)
 
 
 def review(settings: Settings, paths: Sequence[str], holds: Callable[[Line], bool] | None = None) -> Review:
@@ -155,7 +167,7 @@ def _selected(
         met |= dict.fromkeys(inside, True)
         held = holds is None or holds(line)
         any_held = any_held or (held and bool(inside or not paths))
-        if held and (inside or not paths) and line["verdict"] in ("failed", "error"):
+        if held and (inside or not paths) and line["verdict"] in NOT_PASSED:
             failed.add(line["id"])
     for path in (path for path in paths if not met[path]):
         text = f"'{path}' was not in the last run ({shown_path(report)})"
@@ -184,127 +196,108 @@ class _Reader:
 
     def __init__(self, settings: Settings, digests: Mapping[str, str]) -> None:
         self._settings, self._digests = settings, digests
-        self._sources: dict[Path, Source | str] = {}
+        self._sources: dict[Path, Source] = {}
         self._found = Review()
         self._by_place: dict[Any, list[Proposal]] = {}
 
     def found(self) -> Review:
-        """Return what was found. Proposals of the same text are one if they agree, and are refused otherwise."""
+        """Return what was found. Proposals of the same text are one if they agree."""
         for proposals in self._by_place.values():
-            if len({encode(each.new) for each in proposals}) > 1 and proposals[0].places[0].shared:
-                for each in proposals:
-                    why = f"{each.places[0].shared} needs several values"
-                    self._refuse(each.names[0], each.places[0].span, why)
-                continue
             merged: dict[str, Proposal] = {}
             for each in proposals:
                 one = merged.setdefault(encode(each.new), each)
-                if one is not each:
-                    one.names += each.names
-                    one.places += [place for place in each.places if place not in one.places]
-            self._found.proposals += merged.values()
-        order = {
-            cause: at for at, cause in enumerate(dict.fromkeys(each.cause for each in self._found.proposals))
-        }
-        self._found.proposals.sort(key=lambda each: order[each.cause])
+                one.names += each.names if one is not each else []
+                one.places += [place for place in each.places if place not in one.places]
+            shared = proposals[0].places[0].shared
+            if len(merged) > 1 and shared:
+                self._found.refused += [
+                    (name, one.places[0].span, f"{shared} needs several values")
+                    for one in merged.values()
+                    for name in one.names
+                ]
+            else:
+                self._found.proposals += merged.values()
+        causes = [*dict.fromkeys(each.cause for each in self._found.proposals)]
+        self._found.proposals.sort(key=lambda each: causes.index(each.cause))
         return self._found
-
-    def _refuse(self, name: str, span: Span | str | None, why: str) -> None:
-        self._found.refused.append((name, span, why))
 
     def read(self, lines: Sequence[Line]) -> None:
         """Read the runs of one scenario, of which one did not pass."""
-        line = next(each for each in lines if each["verdict"] in ("failed", "error"))
-        source = self._source(line)
-        scenario = source if isinstance(source, str) else source.scenario(line["scenario"])
-        if isinstance(source, str) or scenario is None or isinstance(scenario, str):
-            self._refuse(line["id"], None, source if isinstance(source, str) else "it is not written here")
+        line = next(each for each in lines if each["verdict"] in NOT_PASSED)
+        try:
+            source = self._source(line)
+            run = _Run(line, source.scenario(line["scenario"]), self._settings.report)
+            if line["verdict"] == "error":
+                raise Refused(f"it could not be judged: {line.get('cause') or line['reason']}")
+        except (Refused, FormatError) as refused:
+            self._found.refused.append((line["id"], line.get("where"), str(refused)))
             return
-        if line["verdict"] == "error":
-            self._refuse(
-                line["id"], scenario.span, f"it could not be judged: {line.get('cause') or line['reason']}"
-            )
-            return
-        run = _Run(line, scenario, self._settings.report)
         why = reasons(run.outcome)
-        cause = next(
-            (check for check in line["checks"] if why.cause and check["name"] == why.cause.name), None
-        )
         followers = {check.name for check in why.consequences}
         for check in run.failed():
-            name, where = f"{line['scenario']} · {check['name']}", check.get("where")
-            if why.is_error and check["name"] in followers:
-                self._refuse(name, where, f"it follows from the error: {_error(line)}")
-            elif (other := _other_run(check, line, lines)) is not None:
-                self._refuse(name, where, f"it varies from run to run: compare repeat {other}")
-            else:
-                of = cause if cause is not None and check["name"] in {*followers, cause["name"]} else None
-                self._propose(run, source, check, of)
+            name, where = f"{line['scenario']} · {check['name']}", check.get("where") or line.get("where")
+            try:
+                if why.is_error and check["name"] in followers:
+                    raise Refused(f"it follows from the error: {_error(line)}")
+                if (other := _other_run(check, lines)) is not None:
+                    raise Refused(f"it varies from run to run: compare repeat {other}")
+                finding = run.finding(check)
+            except Refused as refused:
+                self._found.refused.append((name, where, str(refused)))
+                continue
+            is_one = why.cause is not None and check["name"] in {*followers, why.cause.name}
+            for path, new in finding.changes():
+                cause: Any = [check["name"], check["expected"], check["actual"], path, new]
+                if is_one and why.cause is not None:
+                    cause = [why.cause.name, why.cause.expected, why.cause.actual]
+                at = (*finding.above, *path)
+                try:
+                    if new is BY_HAND:
+                        raise Refused(_OF_A_PERSON)
+                    place = self._place(source, line, check, finding, path, new)
+                except Refused as refused:
+                    self._found.refused.append((name, source.span(line["scenario"], at), str(refused)))
+                    continue
+                proposal = Proposal(
+                    [name], path, [place], new, finding, encode(cause), partial(run.reason, check)
+                )
+                text = place.offset if place.offset >= 0 else place.path
+                self._by_place.setdefault((place.file, text), []).append(proposal)
 
-    def _source(self, line: Line) -> Source | str:
-        """Return the scenario file of a line, or why nothing of it can be accepted."""
+    def _source(self, line: Line) -> Source:
+        """Return the scenario file of a line.
+
+        Raises:
+            Refused: nothing of it can be accepted.
+            FormatError: it cannot be read.
+        """
         home = _home(line, self._settings.project)
         file = home / line["suite"]
         if not file.exists():
-            return f"{line['suite']} is not there any more"
+            raise Refused(f"{line['suite']} is not there any more")
         if not file.name.endswith(SUFFIXES):
-            return "scenarios inside a manifest are edited by hand"
-        digests = {
-            name: self._digests[name] for name in (line["suite"], line["manifest"]) if name in self._digests
-        }
-        for name in changed_files(digests, home):
-            return f"{name} changed since the run: run it again"
+            raise Refused("scenarios inside a manifest are edited by hand")
+        names = [name for name in (line["suite"], line["manifest"]) if name in self._digests]
+        for name in changed_files({name: self._digests[name] for name in names}, home):
+            raise Refused(f"{name} changed since the run: run it again")
         if file not in self._sources:
-            try:
-                self._sources[file] = Source(file, self._settings)
-            except FormatError as error:
-                self._sources[file] = error.problems[0].one_line
+            self._sources[file] = Source(file, self._settings)
         return self._sources[file]
 
-    def _propose(
-        self, run: _Run, source: Source, check: Mapping[str, Any], cause: Mapping[str, Any] | None
-    ) -> None:
-        name, scenario = f"{run.line['scenario']} · {check['name']}", run.line["scenario"]
-        turn, key = _split(check["name"])
-        above: DocumentPath = ("turns", turn - 1, "expect") if turn else ("expect",)
-        expect = run.expect(turn)
-        if key not in CHECKS or CHECKS[key].items or key not in expect:
-            self._refuse(name, check.get("where") or run.scenario.span, _NOT_WRITTEN.get(key, _OF_A_PERSON))
-            return
-        finding = run.finding(check, turn, key)
-        if finding is None:
-            self._refuse(
-                name,
-                source.span(scenario, (*above, key)),
-                "its results were cut: it has to be edited by hand",
-            )
-            return
-        is_bound = check["name"].endswith("latency.total")
-        total = [Change(("latency", "total"), check["actual"])]
-        for path, new in total if is_bound else changes(expect, key, finding.actual):
-            span = source.span(scenario, (*above, *path))
-            why = (
-                "only a person can tell what it should say"
-                if new is BY_HAND
-                else finding.objection(path, new)
-            )
-            if why:
-                self._refuse(name, span, why)
-                continue
-            try:
-                place = source.place(scenario, (*above, *path))
-            except NoPlace as none:
-                self._refuse(name, span, str(none))
-                continue
-            if place.offset < 0 and bounded(expect[key]) != check["expected"]:
-                self._refuse(name, span, f"{shown_path(place.file)} changed since the run: run it again")
-                continue
-            old = check if cause is None else cause
-            group = encode([old["name"], old["expected"], old["actual"], None if cause else [path, new]])
-            proposal = Proposal([name], path, [place], new, finding, group, run.reason(check))
-            self._by_place.setdefault(
-                (place.file, place.offset if place.offset >= 0 else place.path), []
-            ).append(proposal)
+    def _place(
+        self, source: Source, line: Line, check: Check, finding: Finding, path: DocumentPath, new: Any
+    ) -> Place:
+        """Return the place of a value that may be written.
+
+        Raises:
+            Refused: it may not be.
+        """
+        if why := finding.objection(path, new):
+            raise Refused(why)
+        place = source.place(line["scenario"], (*finding.above, *path))
+        if place.offset < 0 and bounded(finding.expect[finding.key]) != check["expected"]:
+            raise Refused(f"{shown_path(place.file)} changed since the run: run it again")
+        return place
 
 
 _OF_A_PERSON: Final = "only a person can tell what it should say"
@@ -314,18 +307,12 @@ _NOT_WRITTEN: Final = {
 }
 
 
-def _split(name: str) -> tuple[int, str]:
-    """Return the turn of a check (0: the whole run), and its key."""
-    turn, key = _TURN.fullmatch(name).groups()  # type: ignore[union-attr]
-    return int(turn or 0), "latency" if key == "latency.total" else key
-
-
 def _error(line: Line) -> str:
     error = line["error"] or {}
     return f"{error.get('type')}: {str(error.get('message')).partition(chr(10))[0]}"
 
 
-def _other_run(check: Mapping[str, Any], line: Line, lines: Sequence[Line]) -> int | None:
+def _other_run(check: Check, lines: Sequence[Line]) -> int | None:
     """Return the number of a repeat in which a check came out differently; None if there is none."""
     for other in lines:
         for each in other["checks"]:
@@ -338,18 +325,16 @@ class _Run:
     """A run that failed, as far as its line of results and its trace tell."""
 
     def __init__(self, line: Line, scenario: Scenario, report: Path) -> None:
-        self.line, self.scenario, self._report = line, scenario, report
+        self._line, self._scenario, self._report = line, scenario, report
         trace = trace_of(line, report)
-        self._trace = trace if isinstance(trace, RunTrace) and trace.damage is None else None
-        ran = Counter(name for step in line["path"] for name in as_list(step))
-        events = self._trace.events if self._trace is not None else []
+        events = trace.events if isinstance(trace, RunTrace) and trace.damage is None else []
         requests = [event["request"] for event in events if event["event"] == "call"]
-        calls = line["calls"]  # their arguments are cut, and in the trace they are whole
+        calls = line["calls"]  # their arguments may be cut, and are whole in the trace
         if len(requests) == len(calls):
             calls = [{**call, "args": of.get("args", {})} for call, of in zip(calls, requests, strict=True)]
         self._observed = Observation(
             **{name: line[name] for name in _FIELDS},
-            visits=dict(ran),
+            visits=dict(Counter(name for step in line["path"] for name in as_list(step))),
             routes=observe.routes(events),
             calls=calls,
         )
@@ -357,73 +342,77 @@ class _Run:
     @property
     def outcome(self) -> Outcome:
         """The outcome, as the search for its cause needs it."""
-        line = self.line
         checks = []
-        for each in line["checks"]:
+        for each in self._line["checks"]:
             found = CHECKS.get(_split(each["name"])[1])
-            origin = found.origin if found is not None else Origin.RESULT
             kept = {name: each[name] for name in ("name", "passed", "score", "weight", "expected", "actual")}
-            checks.append(CheckResult(**kept, origin=origin))
-        names = {name: line[name] for name in ("suite", "scenario", "manifest", "dialect", "verdict")}
+            checks.append(CheckResult(**kept, origin=found.origin if found is not None else Origin.RESULT))
+        names = {name: self._line[name] for name in ("suite", "scenario", "manifest", "dialect", "verdict")}
         return Outcome(**names, agent="", observed=self._observed, score=0.0, checks=checks)
 
-    def failed(self) -> Iterator[Mapping[str, Any]]:
+    def failed(self) -> Iterator[Check]:
         """Yield the checks that failed, and the exceeded bound on the latency, which is none."""
-        yield from (check for check in self.line["checks"] if not check["passed"])
-        total, bound = self.line["latency"]["total"], (self.expect(0).get("latency") or {}).get("total")
+        yield from (check for check in self._line["checks"] if not check["passed"])
+        total, bound = self._line["latency"]["total"], (self._expect(0).get("latency") or {}).get("total")
         if bound is not None and total is not None and total > bound:
             message = f"expected at most {bound:.10g} s, was {total:.10g} s"
-            yield {"name": "latency.total", "expected": bound, "actual": total, "message": message}
+            yield {"name": _TOTAL, "expected": bound, "actual": total, "message": message}
 
-    def expect(self, turn: int) -> Mapping[str, Any]:
+    def _expect(self, turn: int) -> Mapping[str, Any]:
         """Return the expected values of a turn; of the whole run for 0."""
-        found = self.scenario.turns[turn - 1].expect if turn else self.scenario.expect
+        found = self._scenario.turns[turn - 1].expect if turn else self._scenario.expect
         return found.values if found is not None else {}
 
-    def finding(self, check: Mapping[str, Any], turn: int, key: str) -> Finding | None:
-        """Return what a check found; None if that was cut."""
-        actual, observed = check["actual"], self._observed
+    def finding(self, check: Check) -> Finding:
+        """Return what a check found.
+
+        Raises:
+            Refused: it has no value that can be changed, or that was cut in the results.
+        """
+        turn, key = _split(check["name"])
+        expect, actual, observed = self._expect(turn), check["actual"], self._observed
+        if key not in CHECKS or CHECKS[key].items or key not in expect:
+            raise Refused(_NOT_WRITTEN.get(key, _OF_A_PERSON))
         read = CHECKS[key].reads[0]
         if not turn and key in ("state", "output", "path", "path_includes", "interrupt", "error"):
             actual = getattr(observed, read)
-        elif _is_cut(actual) and not turn and key == "calls" and self._trace is not None:
-            actual = CHECKS[key].function(self.expect(turn)[key], observed).actual  # type: ignore[union-attr]
-        elif _is_cut(actual):
-            return None
-        if turn and key not in ("visits", "max_visits", "call_counts", "routes", "latency", "usage"):
+        elif not turn and key == "calls":
+            found = CHECKS[key].function(expect[key], observed)
+            actual = found.actual if found is not None else actual
+        elif key not in ("visits", "max_visits", "call_counts", "routes", "latency", "usage"):
             observed = replace(observed, **{read: actual})
-        return Finding(self.expect(turn), key, actual, observed, self._limits())
+        if (turn or key not in ("state", "output")) and _is_cut(actual):
+            raise Refused("what the run has there was cut in its results: edit it by hand")
+        above: DocumentPath = ("turns", turn - 1, "expect") if turn else ("expect",)
+        return Finding(expect, key, actual, observed, self._limits(), above, check["name"] == _TOTAL)
 
     def _limits(self) -> Limits:
-        shape = self.line.get("shape") or {}
+        shape = self._line.get("shape") or {}
         first = [target for source, target in shape.get("edges", ()) if source == START]
         is_sure = len(first) == 1 and not any(each.startswith(f"{START} -> ") for each in shape["branches"])
-        completes = self._observed.status == self.expect(0).get("status", "completed") == "completed"
-        always = first if is_sure and completes and not self.scenario.conversation else []
-        return Limits(self.scenario.timeout_s, frozenset(always))
+        completes = self._observed.status == self._expect(0).get("status", "completed") == "completed"
+        always = first if is_sure and completes and not self._scenario.conversation else []
+        return Limits(self._scenario.timeout_s, frozenset(always))
 
-    def reason(self, check: Mapping[str, Any]) -> list[str]:
-        """Return why the run differs: the first event that differs from an earlier run, and what the check says."""
-        message = str(check["message"]).split("\n")[0]
-        return [*([f"because: {message}"] if message else []), *self._first_event()]
-
-    def _first_event(self) -> Iterator[str]:
+    def reason(self, check: Check) -> Iterator[str]:
+        """Yield why the run differs: what the check says, and the first event that differs from an earlier run."""
+        yield f"because: {str(check['message']).partition(chr(10))[0]}"
         earlier = last_whole_run(self._report)
-        if earlier is None or earlier == self._report or self._trace is None:
-            return
-        for line in read_lines(earlier):
-            if (line["id"], line["variant"], line["repeat"]) == tuple(
-                self.line[k] for k in ("id", "variant", "repeat")
-            ):
-                trace = trace_of(line, earlier)
-                found = (
-                    first_difference(trace.events, self._trace.events)
-                    if isinstance(trace, RunTrace)
-                    else None
-                )
-                if found is not None:
-                    yield f"first event where the runs differ: {found.what}"
-                    yield from (f"  {text}" for part in found.parts[:2] for text in part.lines)
+        for line in read_lines(earlier) if earlier is not None and earlier != self._report else ():
+            if all(line[key] == self._line[key] for key in ("id", "variant", "repeat")):
+                traces = trace_of(line, earlier or Path()), trace_of(self._line, self._report)
+                if isinstance(traces[0], RunTrace) and isinstance(traces[1], RunTrace):
+                    found = first_difference(traces[0].events, traces[1].events)
+                    yield from [f"first event where the runs differ: {found.what}"] if found else []
+                    yield from (
+                        f"  {text}" for part in (found.parts if found else ())[:2] for text in part.lines
+                    )
+
+
+def _split(name: str) -> tuple[int, str]:
+    """Return the turn of a check (0: the whole run), and its key."""
+    turn, _, key = name.rpartition(": ") if name.startswith("turn ") else ("", "", name)
+    return int(turn.removeprefix("turn ") or 0), "latency" if key == _TOTAL else key
 
 
 def _is_cut(value: Any) -> bool:

@@ -41,8 +41,8 @@ class Place:
     shared: str = ""
 
 
-class NoPlace(Exception):
-    """A value that cannot be changed by itself; the message says why."""
+class Refused(Exception):
+    """An expectation that cannot be accepted; the message says why."""
 
 
 class _Row(NamedTuple):
@@ -72,9 +72,15 @@ class Source:
             cases = load_cases(part.value[CASES], part.at((CASES,)), path.parent)
             self._rows |= {f"{name}[{case.name}]": _Row(index, case, at) for at, case in enumerate(cases)}
 
-    def scenario(self, name: str) -> Scenario | None:
-        """Return a scenario by its name; None if it is not written here."""
-        return self._scenarios[name].whole() if name in self._rows else None
+    def scenario(self, name: str) -> Scenario:
+        """Return a scenario by its name.
+
+        Raises:
+            Refused: it is not written here.
+        """
+        if name not in self._rows:
+            raise Refused("it is not written in this file")
+        return self._scenarios[name].whole()
 
     def span(self, name: str, path: DocumentPath) -> Span:
         """Return the location of a value of a scenario."""
@@ -84,14 +90,14 @@ class Source:
         """Return the place of a value of a scenario, of its keys merged with the defaults.
 
         Raises:
-            NoPlace: it cannot be changed by itself.
+            Refused: it cannot be changed by itself.
         """
         row = self._rows[name]
         value = self._parts[row.scenario].value
         for size in range(len(path) + 1):
             if isinstance(value, str) and (found := REFERENCE.search(value)) and row.case is not None:
                 if found[0] != value:
-                    raise NoPlace(f"it is a text around `{found[0]}`")
+                    raise Refused(f"it is a text around `{found[0]}`")
                 return self._cell(row, row.case, found[1], path[size:])
             value = value if size == len(path) else value[path[size]]
         return self._written(row.scenario, path)
@@ -111,10 +117,10 @@ class Source:
         part = self._parts[row.scenario]
         uses = [path for path, text in texts_with("${case.", part.value) if column in REFERENCE.findall(text)]
         if len(uses) > 1:
-            raise NoPlace(f"`${{case.{column}}}` is used {len(uses)} times")
+            raise Refused(f"`${{case.{column}}}` is used {len(uses)} times")
         name, *steps = [column] if column in case.values else column.split(".")
         if name == (NAME if NAME in case.values else next(iter(case.values))):
-            raise NoPlace(f"the column '{name}' names the cases")
+            raise Refused(f"the column '{name}' names the cases")
         inside = (name, *steps, *rest)
         source = part.value[CASES]
         if not isinstance(source, str):
@@ -124,7 +130,7 @@ class Source:
         file = real_path(self._file.parent / source)
         first = case.span.line if file.suffix.lower() in (".csv", ".jsonl") else row.number
         if file.suffix.lower() == ".csv" and inside[1:]:
-            raise NoPlace("it is a part of a cell")
+            raise Refused("it is a part of a cell")
         return Place(file, (first, *inside), case.span, shared=shared)
 
 

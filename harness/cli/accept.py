@@ -198,7 +198,7 @@ class _Session:
         names = list(dict.fromkeys(first.names))
         click.echo()
         click.secho(printable(f"{span}  {names[0]}  ({place})"), bold=True)
-        for text in first.reason:
+        for text in first.reason():
             click.echo(printable(f"  {text}"))
         if shared:
             click.secho(f"  it is in {shared}: those that passed may fail with the new value", fg="yellow")
