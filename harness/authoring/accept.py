@@ -122,7 +122,7 @@ class Proposal:
 
 @dataclass
 class Review:
-    """What can be accepted of a run, and the failed expectations that cannot be, each with the reason."""
+    """The changes of a run that can be accepted, and the failed expectations that cannot, each with the reason."""
 
     proposals: list[Proposal] = field(default_factory=list)
     refused: list[tuple[str, object, str]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Where the values of a scenario are written, and the change of one of them in its file.
+"""The places where the values of a scenario are written, and the change of one of them in its file.
 
 A value may be written in the scenario, in `defaults`, at the anchor of an alias, or in a cell of its `cases`.
 """

@@ -1,4 +1,4 @@
-"""What a failed expectation would have to say to hold: the smallest changes of its value.
+"""The smallest changes of a failed expectation with which it would hold.
 
 A literal is replaced by what the run has there. A matcher keeps its name, and its argument changes where only one
 other would do (`$len: 3` → `$len: 2`); everything else is left to a person.

@@ -17,7 +17,7 @@ from harness.workers.garbage import reduce_gc
 
 COMMANDS = {
     "run": "Run scenarios and report which pass.",
-    "accept": "Review changed expectations of the last run, and write the new values.",
+    "accept": "Review changed expectations, and write the new values.",
     "trace": "Print what happened in a run, as a conversation.",
     "score": "Compare variants of an agent: which is better, and how certain that is.",
     "evolve": "Search for better prompts, temperatures and tools of an agent.",
