@@ -92,3 +92,54 @@ def test_json_stays_json() -> None:
     document = parser("json")('{"a": {"b": 1}}')
     made = replace_value(document, ("a", "t"), 0.4, parser("json"))
     assert json.loads(made or "") == {"a": {"t": 0.4, "b": 1}}
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "value", "after"),
+    [
+        ("k: >- # c\n  was\n  so\n\n\nj: 1\n", ("k",), "two words", ">- # c\n  two\n  words\n\n\nj: 1\n"),
+        ("k: |\n  was\n\n# c\n", ("k",), "a\nb\n", "|\n  a\n  b\n\n# c\n"),
+        ("k: |+\n  was\n\nj: 1\n", ("k",), "a\n\n\n", "|+\n  a\n\n\nj: 1\n"),
+        ("k: |\n  was\n\nj: 1\n", ("k",), "a\n\n\n", '"a\\n\\n\\n"\n\nj: 1\n'),
+        ("k: 'was' # c\n", ("k",), "it's", "'it''s' # c\n"),
+        ("k: was # c\n", ("k",), "a: b", '"a: b" # c\n'),
+        ("k: !!str 5 # c\n", ("k",), 6, "6 # c\n"),
+        ("k: # c\nj: 1\n", ("k",), "x", "x # c\nj: 1\n"),
+        ("k: [\n  a, # 1\n  b, # 2\n]\n", ("k",), ["a", "c", "b"], "[\n  a,\n  c, # 1\n  b, # 2\n]\n"),
+        ("k:\n- a # 1\n- 'b'", ("k",), ["a", "b", "c"], "- a # 1\n- 'b'\n- 'c'"),
+        ("k:\n  # of b\n  - a\n  - b", ("k",), ["b"], "# of b\n  - b"),
+        ("k:\n  - - a\n    - b\n  - c\n", ("k", 0), ["b"], "- - b\n  - c\n"),
+        ("k:\n- a\nj: 1\n", ("k",), [], "[]\nj: 1\n"),
+    ],
+)
+def test_the_style_of_the_old_value_stays(text: str, path: tuple[Any, ...], value: Any, after: str) -> None:
+    parse_it = parser("yaml")
+
+    made = replace_value(parse_it(text), path, value, parse_it)
+
+    assert made is not None
+    assert made.removeprefix("k:").lstrip() == after
+
+
+SHARED = "a: &x {p: [1, 2]} # c\nb: *x\nc:\n  <<: *x\n  q: 1\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "also", "after"),
+    [
+        (("b", "p"), [], SHARED.replace("b: *x", "b: {p: [1]}")),
+        (("c", "p"), [], SHARED.replace("c:\n", "c:\n  p: [1]\n")),
+        (("a", "p"), [("b", "p"), ("c", "p")], SHARED.replace("[1, 2]", "[1]")),
+        (("a", "p"), [], SHARED.replace("&x {p: [1, 2]}", "{p: [1]}").replace("b: *x", "b: &x {p: [1, 2]}")),
+    ],
+)
+def test_a_text_that_others_read_stays_for_them(path: Any, also: Any, after: str) -> None:
+    parse_it = parser("yaml")
+
+    assert replace_value(parse_it(SHARED), path, [1], parse_it, also) == after
+
+
+def test_an_anchor_that_cannot_move_is_refused() -> None:
+    parse_it = parser("yaml")
+
+    assert replace_value(parse_it("a: &x\n  p: 1\nb: *x\n"), ("a", "p"), 2, parse_it) is None
