@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,7 +26,12 @@ if TYPE_CHECKING:
 
 _WIDTH: Final = 300
 _QUESTION: Final = "[a]ccept, [r]eject, [s]kip, [e]dit"
-_ANSWERS: Final = {"a": "accepted", "r": "rejected", "s": "skipped"}
+_ANSWERS: Final = {
+    **dict.fromkeys(("a", "accept"), "accepted"),
+    **dict.fromkeys(("r", "reject"), "rejected"),
+    **dict.fromkeys(("s", "skip"), "skipped"),
+    **dict.fromkeys(("e", "edit"), ""),
+}
 _EXIT_CODES = """\b
 Examples:
   harness accept                      everything that failed in the last run, one by one
@@ -68,18 +74,22 @@ def command(paths: tuple[str, ...], words: str, together: bool, yes: bool, dry_r
         found = review(
             settings, paths, None if expression is None else lambda line: expression.holds(_keywords(line))
         )
-    files = EditedFiles()
     if not found.proposals and not found.refused:
         click.echo("nothing failed in the last run: there is nothing to accept")
         return OK
-    is_asked = not (yes or dry_run) and sys.stdin.isatty() and sys.stdout.isatty()
-    if is_asked:
+    files = EditedFiles()
+    for proposal in found.proposals:  # all are read now: an edit of a file during the review is noticed
+        _text(files, proposal)
+    if not (yes or dry_run) and sys.stdin.isatty() and sys.stdout.isatty():
         return _Session(found, files, together).ask()
-    _accept_all(found, files)
+    found.proposals = [each for each in found.proposals if _accept(found, files, each, each.new)]
     _print_refused(found)
     if yes and not dry_run:
         files.save()
-        click.echo(_accepted(len(found.proposals)))
+        count = len(found.proposals)
+        click.echo(
+            f"accepted {count} expectation{'' if count == 1 else 's'}; run the scenarios again to see them pass"
+        )
         return FAILED if found.refused else OK
     click.echo(files.patch(Path.cwd()), nl=False)
     if not dry_run:
@@ -91,34 +101,32 @@ def _keywords(line: Any) -> set[str]:
     return {*Path(line["suite"]).parts, line["suite"], line["scenario"], *line["tags"], line["id"]}
 
 
-def _accept_all(found: Review, files: EditedFiles) -> None:
-    for proposal in [*found.proposals]:
-        after = _edited(files, proposal, proposal.new)
-        if after is None:
-            found.proposals.remove(proposal)
-            found.refused += [(name, proposal.places[0].span, _RELIED_ON) for name in proposal.names]
-        else:
-            files.edit(proposal.places[0].file, after)
-
-
 _RELIED_ON: Final = "other places rely on its anchor, or it cannot be written in its place"
 
 
-def _edited(files: EditedFiles, proposal: Proposal, new: Any) -> str | None:
-    """Return the text of the file with a new value; None if it cannot be written.
+def _accept(found: Review, files: EditedFiles, proposal: Proposal, new: Any) -> bool:
+    """Edit the file of a proposal; if that is impossible, refuse it and return False."""
+    after = _edited(files, proposal, new)
+    if after is None:
+        found.refused += [(name, proposal.places[0].span, _RELIED_ON) for name in proposal.names]
+        return False
+    files.edit(proposal.places[0].file, after)
+    return True
 
-    Raises:
-        FormatError: the file cannot be read.
-    """
+
+def _edited(files: EditedFiles, proposal: Proposal, new: Any) -> str | None:
     from harness.authoring.places import edited
 
+    return edited(_text(files, proposal), proposal.places, new)
+
+
+def _text(files: EditedFiles, proposal: Proposal) -> str:
     file = proposal.places[0].file
     try:
-        return edited(files.text(file), proposal.places, new)
+        return files.text(file)
     except (OSError, UnicodeDecodeError) as error:
-        raise FormatError(
-            Problem("unreadable-file", f"{shown_path(file)}: cannot be read: {error}")
-        ) from None
+        text = f"{shown_path(file)}: cannot be read: {error}"
+        raise FormatError(Problem("unreadable-file", text)) from None
 
 
 def _print_refused(found: Review) -> None:
@@ -126,12 +134,6 @@ def _print_refused(found: Review) -> None:
         click.echo("cannot be accepted:", err=True)
     for name, span, why in found.refused:
         click.echo(printable(f"  {f'{span}: ' if span else ''}{name}: {why}"), err=True)
-
-
-def _accepted(count: int) -> str:
-    return (
-        f"accepted {count} expectation{'' if count == 1 else 's'}; run the scenarios again to see them pass"
-    )
 
 
 class _Session:
@@ -148,66 +150,53 @@ class _Session:
 
     def ask(self) -> int:
         """Go through the proposals, and return the exit code."""
-        for number, (first, *others) in enumerate(self._groups, start=1):
-            self._ask(first, others, f"{number} of {len(self._groups)}")
+        for number, group in enumerate(self._groups, start=1):
+            self._ask(group, f"{number} of {len(self._groups)}")
         _print_refused(self._found)
         for name in self._rejected:
             click.echo(printable(f"rejected: {name}"))
-        told = [f"{count} {answer}" for answer, count in self._answers.items()]
+        told = [f"{count} {answer}" for answer, count in self._answers.items() if count]
         click.echo(", ".join(told or ["nothing can be accepted"]))
         return FAILED if self._found.refused or set(self._answers) - {"accepted"} else OK
 
-    def _ask(self, first: Proposal, others: Sequence[Proposal], place: str) -> None:
+    def _ask(self, group: Sequence[Proposal], place: str) -> None:
+        first, answer = group[0], "e"
         value, after = first.new, _edited(self._files, first, first.new)
-        while True:
-            if after is None:
-                self._found.refused += [(name, first.places[0].span, _RELIED_ON) for name in first.names]
-                for each in others[:1]:
-                    self._ask(each, others[1:], place)
-                return
-            self._show(first, others, after, place)
+        while answer == "e":
+            self._show(group, after, place)
             answer = _read_answer()
-            if answer != "e":
-                break
-            edited = _read_value(value)
-            why = first.finding.objection(first.path, edited)
-            changed = _edited(self._files, first, edited)
-            if why or changed is None:
-                click.echo(f"not taken: {why or _RELIED_ON}")
-            else:
-                value, after = edited, changed
-        self._answer(answer, [first, *others], value)
+            if answer == "e":
+                typed = _read_value(value)
+                made = _edited(self._files, first, typed)
+                if why := first.finding.objection(first.path, typed) or ("" if made else _RELIED_ON):
+                    click.echo(f"not taken: {why}")
+                else:
+                    value, after = typed, made
+        taken = group
+        if answer == "a":
+            new = [value, *(each.new for each in group[1:])]
+            taken = [
+                each
+                for each, of in zip(group, new, strict=True)
+                if _accept(self._found, self._files, each, of)
+            ]
+            self._files.save()
+        names = [name for each in taken for name in each.names]
+        self._rejected += names if answer == "r" else []
+        self._answers[_ANSWERS[answer]] += len(names)
 
-    def _answer(self, answer: str, proposals: Sequence[Proposal], value: Any) -> None:
-        names = [name for each in proposals for name in each.names]
-        if answer == "r":
-            self._rejected += names
-        taken = len(names)
-        for each in proposals if answer == "a" else ():
-            after = _edited(self._files, each, value if each is proposals[0] else each.new)
-            if after is None:
-                taken -= len(each.names)
-                self._found.refused += [(name, each.places[0].span, _RELIED_ON) for name in each.names]
-            else:
-                self._files.edit(each.places[0].file, after)
-        self._files.save()
-        self._answers[_ANSWERS[answer]] += taken
-
-    def _show(self, first: Proposal, others: Sequence[Proposal], after: str, place: str) -> None:
-        span, shared = first.places[0].span, first.places[0].shared
-        names = list(dict.fromkeys(first.names))
+    def _show(self, group: Sequence[Proposal], after: str | None, place: str) -> None:
+        first, shared = group[0], group[0].places[0].shared
         click.echo()
-        click.secho(printable(f"{span}  {names[0]}  ({place})"), bold=True)
+        click.secho(printable(f"{first.places[0].span}  {first.names[0]}  ({place})"), bold=True)
         for text in first.reason():
             click.echo(printable(f"  {text}"))
         if shared:
             click.secho(f"  it is in {shared}: those that passed may fail with the new value", fg="yellow")
-        for name in [
-            *names[1:],
-            *(f"{name} ({each.places[0].span})" for each in others for name in each.names),
-        ]:
+        also = [f"{name} ({each.places[0].span})" for each in group for name in dict.fromkeys(each.names)]
+        for name in also[1:]:
             click.echo(printable(f"  also {name}"))
-        for line in _diff(self._files.text(first.places[0].file), after):
+        for line in _diff(_text(self._files, first), after) if after is not None else [f"  {_RELIED_ON}"]:
             click.secho(printable(line), fg={"-": "red", "+": "green"}.get(line[2]))
 
 
@@ -215,51 +204,48 @@ def _diff(before: str, after: str) -> Iterator[str]:
     """Yield the lines that differ; of long ones, the part around the first difference."""
     lines = [*difflib.unified_diff(before.split("\n"), after.split("\n"), n=0, lineterm="")][2:]
     lines = [line for line in lines if not line.startswith("@@")]
-    pairs = zip(
-        (line for line in lines if line[0] == "-"), (line for line in lines if line[0] == "+"), strict=False
-    )
-    same = min((_common(one[1:], other[1:]) for one, other in pairs), default=0)
+    sides = [next((line[1:] for line in lines if line[0] == sign), "") for sign in "-+"]
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*sides, strict=False)))
     cut = max(0, same - _WIDTH // 4)
-    for line in lines:
-        yield f"  {line[0]} {'…' if cut else ''}{clip(line[1 + cut :], _WIDTH)}"
-
-
-def _common(one: str, other: str) -> int:
-    return next((at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), 0)
+    yield from (f"  {line[0]} {'…' if cut else ''}{clip(line[1 + cut :], _WIDTH)}" for line in lines)
 
 
 def _read_answer() -> str:
-    while True:
-        try:
-            given = click.prompt(_QUESTION, prompt_suffix="? ").strip().lower()
-        except click.Abort:
-            raise KeyboardInterrupt from None
-        if given[:1] in ("a", "r", "s", "e") and _QUESTION.replace("[", "").replace("]", "").find(given) >= 0:
-            return str(given[:1])
+    while (given := _read_line(_QUESTION, "? ").lower()) not in _ANSWERS:
+        pass
+    return given[:1]
 
 
 def _read_value(proposed: Any) -> Any:
     """Return the value that a person writes in place of the proposed one, as YAML: in $EDITOR, or on a line."""
-    import os
-
     import yaml
 
     from harness.source.document import parse
 
-    block = "|" if isinstance(proposed, str) and "\n" in proposed else None
-    text = yaml.safe_dump(proposed, allow_unicode=True, sort_keys=False, width=10**6, default_style=block)
-    text = text.removesuffix("...\n")
+    in_editor = bool(os.environ.get("VISUAL") or os.environ.get("EDITOR"))
+    block = "|" if in_editor and isinstance(proposed, str) and "\n" in proposed else None
+    text = yaml.safe_dump(
+        proposed,
+        allow_unicode=True,
+        sort_keys=False,
+        width=10**6,
+        default_style=block,
+        default_flow_style=not in_editor,
+    ).removesuffix("...\n")
     while True:
-        if os.environ.get("VISUAL") or os.environ.get("EDITOR"):
-            text = click.edit(text, extension=".yaml") or text
-        else:
-            try:
-                text = click.prompt("new value, as YAML", default=text.strip())
-            except click.Abort:
-                raise KeyboardInterrupt from None
+        text = (
+            click.edit(text, extension=".yaml") or text
+            if in_editor
+            else _read_line("new value, as YAML", default=text.strip())
+        )
         try:
             return parse(text, file="value", yaml="1.2", error=FormatError).value
         except FormatError as error:
             click.echo(f"not YAML: {error.problems[0].one_line}")
-            if not click.confirm("write it again", default=True):
-                return proposed
+
+
+def _read_line(question: str, suffix: str = ": ", default: str | None = None) -> str:
+    try:
+        return str(click.prompt(question, default, prompt_suffix=suffix)).strip()
+    except click.Abort:  # Ctrl-C, or the end of the input
+        raise KeyboardInterrupt from None
