@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.authoring.places import Place, Refused, Source
-from harness.authoring.proposal import BY_HAND, Change, changes
+from harness.authoring.proposal import BY_HAND, Change, changes, short
 from harness.errors import FormatError, Problem
 from harness.graph import observe
 from harness.graph.model import START
@@ -71,7 +71,7 @@ class Finding:
     def changes(self) -> list[Change]:
         """Return the changes with which the check would hold."""
         if self.is_total:
-            return [Change(("latency", "total"), self.actual)]
+            return [Change(("latency", "total"), short(self.actual))]
         return changes(self.expect, self.key, self.actual)
 
     def objection(self, path: DocumentPath, new: Any) -> str:
@@ -396,7 +396,8 @@ class _Run:
 
     def reason(self, check: Check) -> Iterator[str]:
         """Yield why the run differs: what the check says, and the first event that differs from an earlier run."""
-        yield f"because: {str(check['message']).partition(chr(10))[0]}"
+        first, *more = str(check["message"]).split("\n")
+        yield f"because: {first}{' ' + more[0].strip() if more and first.endswith(':') else ''}"
         earlier = last_whole_run(self._report)
         for line in read_lines(earlier) if earlier is not None and earlier != self._report else ():
             if all(line[key] == self._line[key] for key in ("id", "variant", "repeat")):

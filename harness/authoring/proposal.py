@@ -151,7 +151,13 @@ def _kept(item: Any, keys: set[str]) -> Any:
 
 
 def _bounds(bounds: Mapping[str, Any], actual: Mapping[str, Any], at: DocumentPath) -> Iterator[Change]:
-    return (Change((*at, name), actual[name]) for name, most in bounds.items() if actual.get(name, 0) > most)
+    over = (name for name, most in bounds.items() if (actual.get(name) or 0) > most)
+    return (Change((*at, name), short(actual[name])) for name in over)
+
+
+def short(amount: float) -> float:
+    """Return an amount as people write it: without the fraction of a whole one."""
+    return int(amount) if amount == int(amount) else amount
 
 
 # ---------------------------------------------------------------- lists of what happened
