@@ -18,7 +18,7 @@ from harness.cli.options import flag, words_option
 from harness.cli.output import FAILED, OK, warnings_at_end
 from harness.errors import FormatError, Problem
 from harness.source.display import clip, printable
-from harness.source.document import shown_path
+from harness.source.document import real_path, shown_path
 
 if TYPE_CHECKING:
     from harness.authoring.accept import Proposal, Review
@@ -91,7 +91,8 @@ def command(paths: tuple[str, ...], words: str, together: bool, yes: bool, dry_r
             f"accepted {count} expectation{'' if count == 1 else 's'}; run the scenarios again to see them pass"
         )
         return FAILED if found.refused else OK
-    click.echo(files.patch(Path.cwd()), nl=False)
+    here = all(each.places[0].file.is_relative_to(real_path(Path())) for each in found.proposals)
+    click.echo(files.patch(Path() if here else settings.project), nl=False)
     if not dry_run:
         click.echo("there is no terminal to ask at: nothing was changed; --yes accepts everything", err=True)
     return OK if dry_run else FAILED

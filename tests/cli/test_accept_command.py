@@ -108,6 +108,33 @@ def test_an_expectation_that_any_run_satisfies_is_not_written(ran: Any, invoke: 
     assert "t · visits: visits.run cannot fail: it also holds where" in done.output
 
 
+TWO_NODES = """\
+manifest_version: 1
+agents:
+  two:
+    state: {fields: [{name: count, type: int, default: 0}]}
+    graph:
+      entry_point: first
+      nodes:
+        - {name: first, type: set_state, args: {values: {count: state.count + 1}}}
+        - {name: second, type: set_state, args: {values: {count: state.count + 1}}}
+      edges: [{source: first, branches: [{condition: state.count > 5, target: second}], default: __end__}]
+"""
+
+
+def test_a_route_that_only_the_entry_is_left_of_is_not_written(
+    ran: Any, invoke: Invoke, write: WriteFile
+) -> None:
+    write("two.yaml", TWO_NODES)
+    head = HEAD.replace("agent.py:run", "two.yaml")
+    file = ran("  - {name: s, expect: {path_includes: [first, second]}}\n", head=head)
+
+    text, output = accepted(file, head, invoke)
+
+    assert text == "  - {name: s, expect: {path_includes: [first, second]}}\n"
+    assert "s · path_includes: path_includes cannot fail" in output
+
+
 AROUND = """\
   - name: first        # 'a "comment"
     input: {a: y}
@@ -443,6 +470,18 @@ def test_the_permissions_of_the_file_stay_and_so_does_a_link(ran: Any, invoke: I
     assert file.is_symlink()
     assert real.stat().st_mode & 0o777 == 0o640
     assert "output: {a: y}" in real.read_text()
+
+
+def test_it_works_in_a_folder_of_the_project(
+    ran: Any, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("pyproject.toml").touch()
+    file = ran(CHANGED).absolute()
+    Path("below").mkdir()
+    monkeypatch.chdir("below")
+
+    assert f"--- a/{FILE}" in invoke("accept", "..").output
+    assert "output: {a: y}" in accepted(file, HEAD, invoke)[0]
 
 
 def test_it_reads_a_run_of_pytest(ran: Any, invoke: Invoke, installed: str) -> None:
