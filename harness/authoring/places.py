@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -144,15 +144,19 @@ def _leads(document: Document, path: DocumentPath) -> bool:
     return True
 
 
+@lru_cache(maxsize=4)
+def _document(text: str, name: str, json: bool) -> Document:
+    """Parse a text; the text of a file after an edit is that before the next one."""
+    return parse(text, file=name, yaml="1.2", json=json, error=FormatError)
+
+
 def edited(text: str, places: Sequence[Place], new: Any) -> str | None:
     """Return the text of a file with a new value at places that are the same text; None if it cannot be written."""
     (file, path), others = (places[0].file, places[0].path), [place.path for place in places[1:]]
     suffix = file.suffix.lower()
     if suffix == ".csv":
         return with_cell(text, int(path[0]), str(path[1]), new)
-    as_read = partial(
-        parse, file=shown_path(file), yaml="1.2", json=suffix in (".json", ".jsonl"), error=FormatError
-    )
+    as_read = partial(_document, name=shown_path(file), json=suffix in (".json", ".jsonl"))
     if suffix != ".jsonl":
         return replace_value(as_read(text), path, new, as_read, others)
     lines = text.split("\n")
