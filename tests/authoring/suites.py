@@ -140,7 +140,9 @@ def generated(seed: int, scenarios: int = 8) -> Suite:
 
 def _scenario(suite: Suite, dice: random.Random, number: int) -> None:
     key = f"k{number}"
-    shape = dice.choice(("scalar", "scalar", "block", "block", "list", "list", "alias", "case", "mapping"))
+    shape = dice.choice(
+        ("scalar", "scalar", "block", "block", "list", "list", "alias", "case", "mapping", "nested")
+    )
     suite.text(f"  # scenario {number}\n  - name: s{number}{dice.choice(COMMENTS)}\n")
     if shape == "alias":
         suite.text(f"    description: &a{number} old text\n")
@@ -150,7 +152,14 @@ def _scenario(suite: Suite, dice: random.Random, number: int) -> None:
     suite.text(f"    input: {key}\n    expect:{dice.choice(COMMENTS)}\n")
     is_flow = shape in ("scalar", "alias") and dice.random() < 0.4
     suite.text("      output: { v: " if is_flow else "      output:\n        v: ")
-    make = {"scalar": _scalar, "block": _block, "list": _list, "alias": _alias, "mapping": _mapping}[shape]
+    make = {
+        "scalar": _scalar,
+        "block": _block,
+        "list": _list,
+        "alias": _alias,
+        "mapping": _mapping,
+        "nested": _nested,
+    }[shape]
     suite.values[key] = make(suite, dice, number)
     ending = (
         f" }}{dice.choice(COMMENTS)}\n"
@@ -168,12 +177,22 @@ def _any(dice: random.Random) -> Any:
 
 
 def _scalar(suite: Suite, dice: random.Random, _number: int) -> Any:
-    suite.slot(
-        dice.choice(
-            ("old", "'it''s old'", '"old\\n"', "17", "true", "!!str 5", "&n old", "older text", "2.5")
-        )
-    )
+    simple = ("old", "'it''s old'", '"old\\n"', "17", "true", "!!str 5", "&n old", "older text", "2.5")
+    broken = ("old\n            text", "'old\n\n            text'", '"old \\\n            text"')
+    suite.slot(dice.choice((*simple, *broken)))
     return _any(dice)
+
+
+def _nested(suite: Suite, dice: random.Random, _number: int) -> Any:
+    """A value of one of several mappings in a list, each over several lines."""
+    changed, count = dice.randrange(3), 3
+    gap, value = dice.choice((" ", "   ", "\n            ")), _any(dice)
+    margin = " " * (12 if "\n" in gap else 11 + len(gap))
+    for at in range(count):
+        suite.text(f"\n          # item {at}\n          -{gap}'a': {at}\n{margin}b: ")
+        suite.slot("old") if at == changed else suite.text("same")
+        suite.text(dice.choice(COMMENTS))
+    return [{"a": at, "b": value if at == changed else "same"} for at in range(count)]
 
 
 def _alias(suite: Suite, dice: random.Random, number: int) -> Any:
@@ -210,8 +229,10 @@ def _list(suite: Suite, dice: random.Random, _number: int) -> Any:
         margin = "\n" + " " * (8 if style == "margin" else 10)
         suite.fixed[-1] = suite.fixed[-1].removesuffix(" ") + dice.choice(("", "  # list"))
         items = [f"- {item}{dice.choice(COMMENTS)}" for item in old]
-        shown = [line for line, item in zip(items, old, strict=True) if item in new]
-        suite.slot(margin + margin.join(items), shown)
+        above = [dice.choice(("", f"# above {item}")) for item in old]
+        lines = [line for pair in zip(above, items, strict=True) for line in pair if line]
+        gone = {line for line, item in zip(items, old, strict=True) if item not in new}
+        suite.slot(margin + margin.join(lines), [line for line in lines if line not in gone] if new else [])
     return new
 
 
