@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from difflib import SequenceMatcher
-from itertools import chain
 from typing import Any, Final
 
 from harness.errors import SourceError
@@ -261,12 +260,9 @@ def _dash(document: Document, path: DocumentPath, at: int) -> int:
     start, end = document.extent_of(path)
     if at == 0:
         return _after_properties(document.text, start, end)
-    found = _DASH.search(document.text, _line_after(document, (*path, at - 1)))
+    above = document.text.find("\n", _content_end(document, (*path, at - 1)))
+    found = _DASH.search(document.text, above + 1)
     return found.start(1) if found else start
-
-
-def _line_after(document: Document, path: DocumentPath) -> int:
-    return document.text.find("\n", _content_end(document, path)) + 1
 
 
 # ---------------------------------------------------------------- ways to write a value
@@ -294,17 +290,16 @@ def _scalars(text: str, start: int, end: int, new: Any) -> Iterator[Replacement]
     start = _after_properties(text, start, end)
     old = text[start:end]
     tail = old[len(old.rstrip()) :]
-    ways: list[Iterable[str]] = []
+    ways: Iterable[str] = ()
     if not isinstance(new, str):
-        ways = [[_json(new) + tail]]
+        ways = (_json(new) + tail,)
     elif old.startswith("'"):
-        ways = [["'" + new.replace("'", "''") + "'"]]
+        ways = ("'" + new.replace("'", "''") + "'",)
     elif old[:1] in ("|", ">") or ("\n" in new and not old.startswith('"')):
-        ways = [_blocks(text, start, end, new)]
+        ways = _blocks(text, start, end, new)
     elif not old.startswith('"'):
-        ways = [[new]]
-    ways += [[_double(new) + tail], [_json(new) + tail]]
-    for written in chain(*ways):
+        ways = (new,)
+    for written in (*ways, _double(new) + tail, _json(new) + tail):
         yield Replacement(start, end, written if old else f" {written}")
 
 
@@ -318,7 +313,7 @@ def _blocks(text: str, start: int, end: int, new: str) -> Iterator[str]:
     written = [line for line in rest if line.strip()] if header else []
     margin = " " * _margin(text, start, written)
     needed = "-" if not breaks else "" if breaks == 1 else "+"
-    indicated = str(len(margin) - _indentation(text, start))
+    indicated = str(len(margin) - _margin(text, start, []) + 2)
     width = max(map(len, written), default=0) - len(margin) if len(written) > 1 else 10**6
     for kind, given in dict.fromkeys(
         ((sign, marks), (sign, needed), ("|", needed), ("|", indicated + needed))
@@ -344,11 +339,6 @@ def _margin(text: str, start: int, written: list[str]) -> int:
         return len(written[0]) - len(written[0].lstrip(" "))
     line = text[text.rfind("\n", 0, start) + 1 : start]
     return len(line) - len(line.lstrip(" -")) + 2
-
-
-def _indentation(text: str, start: int) -> int:
-    line = text[text.rfind("\n", 0, start) + 1 : start]
-    return len(line) - len(line.lstrip(" -"))
 
 
 def _insertions(document: Document, path: DocumentPath, new: Any, parse: Parse) -> Iterator[Replacement]:
