@@ -81,11 +81,7 @@ def changes(expect: Mapping[str, Any], key: str, actual: Any) -> list[Change]:
 
 def _value(expected: Any, actual: Any, at: DocumentPath) -> Iterator[Change]:
     """Yield the changes with which an expected value would match."""
-    try:
-        if matches(expected, actual):
-            return
-    except CannotEvaluate:
-        yield Change(at, BY_HAND)
+    if _fits(expected, actual):
         return
     if is_matcher(expected):
         ((name, argument),) = expected.items()
@@ -94,8 +90,8 @@ def _value(expected: Any, actual: Any, at: DocumentPath) -> Iterator[Change]:
         for key, value in expected.items():
             yield from _value(value, actual.get(key, ABSENT), (*at, key))
     elif isinstance(expected, list) and isinstance(actual, list):
-        pairs = common_subsequence(expected, actual, matches)
-        if len(expected) != len(actual) or len(pairs) > sum(map(matches, expected, actual)):
+        pairs = common_subsequence(expected, actual, _fits)
+        if len(expected) != len(actual) or len(pairs) > sum(map(_fits, expected, actual)):
             yield Change(at, _items(expected, actual, pairs))
             return
         for index, value in enumerate(expected):
@@ -104,6 +100,13 @@ def _value(expected: Any, actual: Any, at: DocumentPath) -> Iterator[Change]:
         yield Change(at, {"$missing": True} if len(at) > 1 else BY_HAND)
     else:
         yield Change(at, _literal(actual))
+
+
+def _fits(expected: Any, actual: Any) -> bool:
+    try:
+        return matches(expected, actual)
+    except CannotEvaluate:
+        return False
 
 
 def _argument(name: str, argument: Any, actual: Any, at: DocumentPath) -> Iterator[Change]:

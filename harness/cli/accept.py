@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby, takewhile
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from harness.cli import completion
+from harness.cli.consent import is_at_terminal
 from harness.cli.options import flag, words_option
 from harness.cli.output import FAILED, OK, warnings_at_end
 from harness.errors import FormatError, Problem
@@ -80,13 +80,13 @@ def command(paths: tuple[str, ...], words: str, together: bool, yes: bool, dry_r
     files = EditedFiles()
     for proposal in found.proposals:  # all are read now: an edit of a file during the review is noticed
         _text(files, proposal)
-    if not (yes or dry_run) and sys.stdin.isatty() and sys.stdout.isatty():
+    if not (yes or dry_run) and is_at_terminal():
         return _Session(found, files, together).ask()
     found.proposals = [each for each in found.proposals if _accept(found, files, each, each.new)]
     _print_refused(found)
     if yes and not dry_run:
         files.save()
-        count = len(found.proposals)
+        count = sum(len(each.names) for each in found.proposals)
         click.echo(
             f"accepted {count} expectation{'' if count == 1 else 's'}; run the scenarios again to see them pass"
         )

@@ -23,7 +23,7 @@ def may_call_models(yes: bool) -> bool:
     """
     if yes:
         return True
-    if not _is_at_terminal():
+    if not is_at_terminal():
         text = "models would be called, which may cost money, and there is no terminal to ask at: nothing was run"
         raise FormatError(Problem("unconfirmed", text, hint="--yes goes on without a question"))
     try:
@@ -35,5 +35,6 @@ def may_call_models(yes: bool) -> bool:
     return agreed
 
 
-def _is_at_terminal() -> bool:
+def is_at_terminal() -> bool:
+    """True if there is a person to ask: standard input and error are a terminal, and this is no CI machine."""
     return not is_ci_machine() and sys.stdin.isatty() and sys.stderr.isatty()

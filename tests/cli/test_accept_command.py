@@ -153,7 +153,16 @@ def test_an_anchor_whose_users_all_changed_is_changed(ran: Any, invoke: Invoke) 
     text, output = accepted(file, HEAD, invoke)
 
     assert text == (AROUND % "y").replace("&shared {a: x}", "&shared {a: y}")
-    assert "accepted 1 expectation" in output
+    assert "accepted 2 expectations" in output
+
+
+def test_all_that_use_a_text_are_named(ran: Any) -> None:
+    ran(AROUND % "y")
+
+    shown = at_terminal("a")
+
+    assert "also second · output (a.scenario.yaml:" in shown
+    assert "2 accepted" in shown
 
 
 def test_an_anchor_that_another_relies_on_moves_to_it_with_its_value(ran: Any, invoke: Invoke) -> None:
@@ -328,7 +337,7 @@ def test_the_reason_is_the_first_event_where_the_runs_differ(ran: Any, invoke: I
 def at_terminal(*typed: str, options: Sequence[str] = (), ctrl_c: bool = False) -> str:
     """Run the command at a terminal of its own, with a line of `typed` for each question; return its output."""
     ours, its = pty.openpty()
-    environment = {**os.environ, "EDITOR": "", "VISUAL": "", "TERM": "dumb"}
+    environment = {**os.environ, "EDITOR": "", "VISUAL": "", "TERM": "dumb", "CI": ""}
     process = subprocess.Popen(
         [COMMAND, "accept", *options],
         stdin=its,
