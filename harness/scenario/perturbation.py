@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, get_args
 
 from harness.graph.effects import EFFECTS
 from harness.matchers.plain import ABSENT
-from harness.matchers.value import is_matcher
+from harness.matchers.value import is_matcher, matches
 from harness.scenario.checks.calls import call_matches
 from harness.scenario.checks.finding import as_list, one_line
 from harness.scenario.outcome import JSON, Observation, Status
@@ -37,6 +37,7 @@ _TYPES: Final[Mapping[str, Callable[[Any], bool]]] = {
 TYPES: Final = frozenset(_TYPES)
 """The types that `Limits.output_types` may give."""
 
+_SCALARS: Final = ("string", "boolean", "number")
 
 _CALL: Final = {"kind": "tool", "name": "a", "node": "a", "args": {}, "ok": True, "latency": 0.0}
 
@@ -277,16 +278,36 @@ def _named_calls(observed: Observation, expected: Any) -> Iterator[dict[str, Any
 
 
 def _arguments(call: Mapping[str, Any], expected: Any) -> Iterator[dict[str, Any]]:
-    """Yield the expected arguments, each in the type that it has in this call."""
+    """Yield arguments that match the expected ones, each in the type that it has in this call."""
     seen = call.get("args") or {}
     for item in as_list(expected):
-        if isinstance(item, Mapping) and isinstance(wanted := item.get("args"), Mapping):
-            yield {**seen, **{key: _like(value, seen.get(key, ABSENT)) for key, value in wanted.items()}}
+        wanted = item.get("args") if isinstance(item, Mapping) else None
+        if is_matcher(wanted):
+            yield from (value for value in values_near(wanted) if isinstance(value, dict))
+            yield {str(each): each for each in literals(wanted)}
+        elif isinstance(wanted, Mapping):
+            yield _fitting(wanted, seen)
+
+
+def _fitting(wanted: Any, seen: Any) -> Any:
+    """Return a value that matches; of the type of the one that was seen, if that is a scalar."""
+    if isinstance(wanted, Mapping) and not is_matcher(wanted) and not _is_scalar(seen):
+        held = seen if isinstance(seen, Mapping) else {}
+        return {**held, **{key: _fitting(value, held.get(key, ABSENT)) for key, value in wanted.items()}}
+    if isinstance(wanted, list) and not _is_scalar(seen):
+        return [_fitting(item, ABSENT) for item in wanted]
+    type_ = next((name for name in _SCALARS if _TYPES[name](seen)), None)
+    near = values_near(wanted, type_) if is_matcher(wanted) else ()
+    return next((value for value in near if matches(wanted, value)), _like(wanted, seen))
+
+
+def _is_scalar(seen: Any) -> bool:
+    return any(_TYPES[name](seen) for name in _SCALARS)
 
 
 def _like(value: Any, seen: Any) -> Any:
-    """Return a number as text where a text was seen, and the other way round; other values as they are."""
-    if isinstance(seen, str) and is_number(value):
+    """Return a value as text where a text was seen, and a text as number where a number was; others as they are."""
+    if isinstance(seen, str):
         return one_text(value)
     if is_number(seen) and (number := _number(value)) is not None:
         return number
