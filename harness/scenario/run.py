@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import ChainMap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from datetime import datetime
@@ -278,9 +278,7 @@ def run_once(
                     graph = load_graph(replace(request, loop=loop) if of_app else request, scenario.dialect)
                 repeat_environment(graph.import_folders)
         except SourceError as error:
-            result = refused_result(error)
-            result.observed.warnings += [each.one_line for each in absent_variables(scenario, recorded)]
-            return result
+            return _refused(scenario, error, recorded)
         names: Sequence[Problem] = ()
         try:
             is_open = isinstance(graph, NativeGraph) and graph.has_tasks
@@ -320,6 +318,20 @@ def run_once(
         if settings.narrate and result.trace is not None:
             result.narration = [*narration(result.trace.events, graph)]
         return result
+
+
+def _refused(scenario: Scenario, error: SourceError, recorded: Mapping[str, str]) -> RunResult:
+    """Return the result of a run whose manifest cannot be loaded.
+
+    If the path of the scenario file leads nowhere, no manifest was refused: not even `status: invalid` expects that.
+    """
+    result = refused_result(error)
+    first = error.problems[0] if error.problems else None
+    if first is not None and first.code == "missing-file" and first.span == scenario.manifest_span:
+        result.observed.status = "failed"
+    told = (*absent_variables(scenario, recorded), *scenario.warnings)
+    result.observed.warnings += [each.one_line for each in told]
+    return result
 
 
 def _intercepted(

@@ -155,6 +155,7 @@ UNJUDGED: Final = frozenset(
     {
         "world",
         "unknown-name",
+        "missing-file",
         "unscripted-call",
         "network-closed",
         "cassette",

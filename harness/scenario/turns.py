@@ -44,7 +44,7 @@ from harness.scenario.outcome import (
     refused_result,
 )
 from harness.scenario.real_limit import progress
-from harness.scenario.score import could_not_be_judged
+from harness.scenario.score import could_not_be_judged, expects_value
 from harness.scenario.untried import untried
 from harness.source.document import shown_path
 from harness.source.frames import error_line, frames, own_frames
@@ -211,7 +211,7 @@ class _Run:
         expected = [*self.turns, (whole, self.scenario.expect)]
         worlds = [turn.world for turn in self.scenario.turns] + [self.scenario.world]
         stubs = [stub for world in worlds for stub in world.llm]
-        if whole.error is None:
+        if whole.error is None or expects_value(self.scenario.expect, "status", whole.status):
             found = untried(expected, self.world.unused_faults(), stubs, self.world.unmet())
             whole.warnings += [problem.one_line for problem in found]
         for observed, expect in expected:

@@ -233,3 +233,9 @@ def test_an_agent_that_a_workflow_does_not_have_is_a_warning(warned: Warned) -> 
     keys = "agent: other, input: {question: why}, handlers: {asking: {return: {}}}, expect: {path: [ask]}"
     (text,) = warned(keys, WORKFLOW)
     assert text == "manifest.yaml:1:1: there is no agent 'other': a workflow is one agent, which has no name"
+
+
+def test_a_run_that_fails_as_expected_is_told_what_it_did_not_try(warned: Warned) -> None:
+    failing = "llm: [error: auth], faults: [{effect: llm, nth: 9, error: timeout}], expect: {status: failed}"
+    [text] = warned(failing)
+    assert "this fault never struck: 1 call fits it, and it waits for number 9" in text

@@ -125,3 +125,23 @@ def test_every_run_tells_it(tmp_path: Path) -> None:
     outcomes = run_scenario(read(tmp_path, "pass_score: 0, repeat: 2, expect: {state: {count: 7}}"))
     assert [outcome.verdict for outcome in outcomes] == ["passed", "passed"]
     assert all("pass_score: 0 cannot fail" in outcome.observed.warnings[0] for outcome in outcomes)
+
+
+def test_a_scenario_that_expects_a_refusal_is_warned_of_as_any_other(tmp_path: Path) -> None:
+    file = tmp_path / "a.scenario.yaml"
+    (tmp_path / "broken.yaml").write_text("manifest_version: 1\nagents: 3\n")
+    expect = "expect: {status: invalid, never: []}"
+    file.write_text(f"harness: 1\nmanifest: broken.yaml\nscenarios: [{{name: x, {expect}}}]\n")
+    [outcome] = run_scenario(load_file(file).scenarios[0])
+    assert outcome.passed
+    assert any("'never' lists nothing" in text for text in outcome.observed.warnings)
+
+
+def test_a_manifest_that_is_not_there_is_no_refusal(tmp_path: Path) -> None:
+    """A typo in its path would else pass, since the message has the name of the file."""
+    file = tmp_path / "a.scenario.yaml"
+    expect = "expect: {status: invalid, error: {message: {$regex: state_updates}}}"
+    file.write_text(f"harness: 1\nmanifest: on_state_updates.yaml\nscenarios: [{{name: x, {expect}}}]\n")
+    [outcome] = run_scenario(load_file(file).scenarios[0])
+    assert not outcome.passed
+    assert "no such file" in outcome.checks[0].message
