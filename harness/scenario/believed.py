@@ -1,7 +1,8 @@
 """Detects checks that no run could fail: each is tried on other observations than the one that it passed.
 
 The first change of the run that fails a check acquits it; one that none fails is a warning (`cannot-fail`). What the
-text of a scenario shows by itself is in `vacuous`. `custom` and `judge` are never called again.
+text of a scenario shows by itself is in `vacuous`. `custom` and `judge` are never called again. A `$not` that only
+values of another type fail is a warning, too (`untried`).
 """
 
 from __future__ import annotations
@@ -15,18 +16,30 @@ from typing import Any, Final, NamedTuple
 from harness.errors import ExpressionError, Problem
 from harness.graph.events import EventGraph
 from harness.graph.model import START, Graph
-from harness.matchers.value import MATCHERS, is_matcher
+from harness.matchers.value import MATCHERS, is_matcher, matches
 from harness.scenario.checks.check import Check
 from harness.scenario.checks.conditions import bindings
+from harness.scenario.checks.finding import one_line
 from harness.scenario.document_expect import checks_in
 from harness.scenario.model import Expectations, Scenario
 from harness.scenario.outcome import Observation
-from harness.scenario.perturbation import Limits, Perturbation, literals, perturb
+from harness.scenario.perturbation import (
+    Limits,
+    Perturbation,
+    literals,
+    one_text,
+    perturb,
+    scalar_type,
+    values_near,
+)
 from harness.scenario.score import latency_penalty
 
 _MOST_TRIED: Final = 2000
 """A check that more changes are known for is believed."""
 _MOST_TOLD: Final = 3
+_SHOWN: Final = 40
+_OF_ANY_TYPE: Final = ("$type", "$schema", "$cel", "$in", "$any", "$missing")
+"""Matchers that may be meant for values of several types."""
 _UNCLEAR: Final = frozenset(
     (
         *("$regex", "$cel", "$json", "$ref", "$dynamicRef", "pattern", "patternProperties", "format"),
@@ -36,12 +49,14 @@ _UNCLEAR: Final = frozenset(
     )
 )
 """Keys that need a particular text or structure, which no list of literals has: a part with one is believed."""
-_AMOUNT: Final = re.compile(r"\b(?:latency\.total|usage\.(?:llm_calls|input_tokens|output_tokens|cost))\b")
-_OTHER: Final = re.compile(
-    r"\blatency(?!\.total\b)|\busage(?!\.(?:llm_calls|input_tokens|output_tokens|cost)\b)"
+_READ: Final = re.compile(
+    r"\b(?:latency\.total|usage\.(?:llm_calls|input_tokens|output_tokens|cost)"
+    r"|size\((?P<list>path|calls)\)|(?P<error>error)(?= *[!=]= *null\b))"
 )
+"""What a condition may read of a run that is tried: amounts, the lengths of lists, and if there is a failure."""
+_VARIABLE: Final = re.compile(r"\b(latency|usage|path|calls|error)\b")
 _NUMBER: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
-_ARITHMETIC: Final = re.compile(r"[-+*/%]")
+_ARITHMETIC: Final = re.compile(r"[+*/%]|[\w)\]] *-")
 
 
 class _Part(NamedTuple):
@@ -74,6 +89,10 @@ def unfailing_parts(expect: Expectations, observed: Observation, limits: Limits)
             if tried := _tried(key, check, part, expect, observed, limits):
                 span = expect.spans.get(f"{key}[{index}]", expect.spans.get(key))
                 yield Problem("cannot-fail", f"{part.name} cannot fail: {tried}", span, severity="warning")
+            elif key in ("state", "output") and (
+                why := _of_other_type(part.expected, getattr(observed, key))
+            ):
+                yield Problem("untried", f"{part.name} {why}", expect.spans.get(key), severity="warning")
 
 
 def _tried(
@@ -96,6 +115,27 @@ def _tried(
             return ""
         changes.append(change)
     return _told(changes)
+
+
+def _of_other_type(expected: Any, actual: Any) -> str:
+    """Return why a `$not` holds for all values of the type of the actual one; "" if it excludes one.
+
+    Of a plain value this is meant if both are the same but for their types: another one may be a sentinel.
+    """
+    if not is_matcher(expected):
+        [item] = expected.items() if isinstance(expected, Mapping) and len(expected) == 1 else [("", None)]
+        return _of_other_type(item[1], actual.get(item[0])) if isinstance(actual, Mapping) else ""
+    excluded, type_ = expected.get("$not"), scalar_type(actual)
+    if excluded is None or not type_ or _has_key(excluded, _OF_ANY_TYPE):
+        return ""
+    if is_matcher(excluded):
+        if type_ == "string" and _has_key(excluded, _UNCLEAR):
+            return ""
+    elif one_text(excluded) != one_text(actual) or excluded == actual:
+        return ""
+    if any(matches(excluded, value) for value in values_near(excluded, type_)):
+        return ""
+    return f"is {one_line(actual, _SHOWN)}, of another type than what {one_line(excluded, _SHOWN)} matches"
 
 
 def _told(changes: Sequence[str]) -> str:
@@ -123,7 +163,7 @@ def _limits(scenario: Scenario, graph: Graph | None, observed: Observation, expe
     """Return what is the same in all runs of a graph that end as expected."""
     completes = observed.status == expect.values.get("status", "completed") == "completed"
     if graph is None or not completes:
-        return Limits(scenario.timeout_s)
+        return Limits(scenario.timeout_s, fails=expect.values.get("status") in ("failed", "invalid"))
     always = () if scenario.conversation else _entries(graph)
     return Limits(scenario.timeout_s, frozenset(always), graph.output_types)
 
@@ -173,7 +213,7 @@ def _guide(schema: Any) -> Any:
 
 
 def _tried_condition(source: str, observed: Observation, limits: Limits) -> str:
-    """Return what a condition was tried on in vain. What is no amount of the run has no value then.
+    """Return what a condition was tried on in vain. What is not `_READ` has no value then.
 
     In CEL, `… || true` is true even if the other side has no value. So a condition that holds without these values
     holds whatever they are.
@@ -183,13 +223,16 @@ def _tried_condition(source: str, observed: Observation, limits: Limits) -> str:
 
     if why := always_true_reason(source):
         return f"it {why}"
-    amounts = sorted(set(_AMOUNT.findall(source)))
-    if not amounts or _OTHER.search(source) or _ARITHMETIC.search(source):
+    reads = sorted({found[0] for found in _READ.finditer(source)})
+    read_otherwise = set(_VARIABLE.findall(_READ.sub("", source)))
+    reads = [each for each in reads if _field(each) not in read_otherwise]
+    if not reads or _ARITHMETIC.search(source):
         return ""
     expression, changes = compile_cel(source), []
     numbers = [float(each) for each in _NUMBER.findall(source)]
-    for changed, change in islice(_combined(observed, amounts, limits, numbers), _MOST_TRIED):
-        seen = {name: bindings(changed)[name] for name in ("latency", "usage")}
+    fields = {_field(each) for each in reads}
+    for changed, change in islice(_combined(observed, reads, limits, numbers), _MOST_TRIED):
+        seen = {name: value for name, value in bindings(changed).items() if name in fields}
         try:
             if expression.evaluate(seen) is not True:
                 return ""
@@ -199,14 +242,20 @@ def _tried_condition(source: str, observed: Observation, limits: Limits) -> str:
     return _told(changes)
 
 
+def _field(read: str) -> str:
+    """Return the field of the observation that a condition reads by such a term."""
+    return read.removeprefix("size(").removesuffix(")").partition(".")[0]
+
+
 def _combined(
-    observed: Observation, amounts: Sequence[str], limits: Limits, numbers: Sequence[float]
+    observed: Observation, reads: Sequence[str], limits: Limits, numbers: Sequence[float]
 ) -> Iterator[Perturbation]:
-    """Yield all combinations of these amounts."""
-    if not amounts:
+    """Yield all combinations of what is read."""
+    if not reads:
         yield Perturbation(observed, "")
         return
-    field, _, name = amounts[0].partition(".")
-    for changed, change in perturb(observed, limits, fields=[field], expected=[name, *numbers]):
-        for further, more in _combined(changed, amounts[1:], limits, numbers):
+    field = _field(reads[0])
+    wanted = [*reads[0].partition(".")[2:], *numbers]
+    for changed, change in perturb(observed, limits, fields=[field], expected=wanted):
+        for further, more in _combined(changed, reads[1:], limits, numbers):
             yield Perturbation(further, ", ".join(filter(None, (change, more))))

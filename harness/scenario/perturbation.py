@@ -24,6 +24,8 @@ from harness.units import is_number
 _SHOWN: Final = 40
 _LONGEST: Final = 10_000
 """The length of the longest text and list that is tried, and the largest number of visits and calls."""
+_MOST: Final = {"llm_calls": 10 * _LONGEST, "input_tokens": 10**11, "output_tokens": 10**11}
+"""The most that a run uses."""
 _KINDS: Final[tuple[JSON, ...]] = (
     *(None, 0, 1, -1, 2, 0.5, -1e9, 1e9, "", "a", True, False, [], {}, [None], {"a": None}),
 )
@@ -37,7 +39,6 @@ _TYPES: Final[Mapping[str, Callable[[Any], bool]]] = {
 TYPES: Final = frozenset(_TYPES)
 """The types that `Limits.output_types` may give."""
 
-_SCALARS: Final = ("string", "boolean", "number")
 
 _CALL: Final = {"kind": "tool", "name": "a", "node": "a", "args": {}, "ok": True, "latency": 0.0}
 
@@ -57,11 +58,13 @@ class Limits:
         seconds: the virtual time after which a run is cut off.
         always: the nodes that every run visits.
         output_types: the JSON types that keys of the output are cast to, and which are always there.
+        fails: every run that counts fails.
     """
 
     seconds: float = math.inf
     always: Collection[str] = ()
     output_types: Mapping[str, str] = field(default_factory=dict)
+    fails: bool = False
 
 
 def perturb(
@@ -184,7 +187,10 @@ def _shown(value: Any) -> str:
 def _in_value(name: str) -> _Change:
     def changes(observed: Observation, limits: Limits, expected: Any) -> Iterator[Perturbation]:
         types = limits.output_types if name == "output" else {}
-        for value, change in _changed(getattr(observed, name), expected, types, name):
+        actual = getattr(observed, name)
+        for value, change in _changed(actual, expected, types, name):
+            if name == "state" and isinstance(actual, Mapping) and not isinstance(value, Mapping):
+                continue  # only its keys have values of any type
             yield Perturbation(_with(observed, name, value), change)
 
     return changes
@@ -219,8 +225,11 @@ def _statuses(observed: Observation, _: Limits, _expected: Any) -> Iterator[Pert
             yield Perturbation(replace(observed, status=status), f"the status is {status}")
 
 
-def _failures(observed: Observation, _: Limits, expected: Any) -> Iterator[Perturbation]:
-    yield Perturbation(replace(observed, error=None), "there is no failure")
+def _failures(observed: Observation, limits: Limits, expected: Any) -> Iterator[Perturbation]:
+    if not limits.fails:
+        yield Perturbation(replace(observed, error=None), "there is no failure")
+    elsewhere = {**(observed.error or {}), "node": None}
+    yield Perturbation(replace(observed, error=elsewhere), "it fails in no node")
     for text in _texts(expected):
         error = {"type": text, "code": None, "message": text, "node": text, "where": None, "traceback": []}
         yield Perturbation(replace(observed, error=error), f"it fails: {_shown(text)}")
@@ -291,18 +300,19 @@ def _arguments(call: Mapping[str, Any], expected: Any) -> Iterator[dict[str, Any
 
 def _fitting(wanted: Any, seen: Any) -> Any:
     """Return a value that matches; of the type of the one that was seen, if that is a scalar."""
-    if isinstance(wanted, Mapping) and not is_matcher(wanted) and not _is_scalar(seen):
+    if isinstance(wanted, Mapping) and not is_matcher(wanted) and scalar_type(seen) is None:
         held = seen if isinstance(seen, Mapping) else {}
         return {**held, **{key: _fitting(value, held.get(key, ABSENT)) for key, value in wanted.items()}}
-    if isinstance(wanted, list) and not _is_scalar(seen):
+    if isinstance(wanted, list) and scalar_type(seen) is None:
         return [_fitting(item, ABSENT) for item in wanted]
-    type_ = next((name for name in _SCALARS if _TYPES[name](seen)), None)
+    type_ = scalar_type(seen)
     near = values_near(wanted, type_) if is_matcher(wanted) else ()
     return next((value for value in near if matches(wanted, value)), _like(wanted, seen))
 
 
-def _is_scalar(seen: Any) -> bool:
-    return any(_TYPES[name](seen) for name in _SCALARS)
+def scalar_type(seen: Any) -> str | None:
+    """Return `string`, `boolean` or `number`; None for any other value."""
+    return next((name for name in ("string", "boolean", "number") if _TYPES[name](seen)), None)
 
 
 def _like(value: Any, seen: Any) -> Any:
@@ -358,7 +368,7 @@ def _up_to(most: float, expected: Any) -> list[float]:
 def _usages(observed: Observation, _: Limits, expected: Any) -> Iterator[Perturbation]:
     for name in ("llm_calls", "input_tokens", "output_tokens", "cost"):
         for amount in reversed(amounts_near(expected)):
-            value = amount if name == "cost" else math.ceil(amount)
+            value = amount if name == "cost" else min(math.ceil(amount), _MOST[name])
             usage = {**observed.usage, name: value}
             yield Perturbation(replace(observed, usage=usage), f"{name} is {value:g}")
 

@@ -39,7 +39,8 @@ RUN = ran(
 def told(key: str, value: Any, run: Observation = RUN, limits: Limits = LIMITS, **options: Any) -> list[str]:
     """The parts of a check that no run could fail."""
     expect = Expectations({key: value, **options})
-    found = [each.message for each in unfailing_parts(expect, run, limits)]
+    problems = unfailing_parts(expect, run, limits)
+    found = [each.message for each in problems if each.code == "cannot-fail"]
     assert all(" cannot fail: it " in each for each in found)
     return [each.partition(" cannot fail: ")[0] for each in found]
 
@@ -73,6 +74,12 @@ def told(key: str, value: Any, run: Observation = RUN, limits: Limits = LIMITS, 
         ("checks", [{"that": "state.count == 1"}, {"that": "true"}], "checks[1]"),
         ("checks", [{"that": "size(path) >= 0"}], "checks[0]"),
         ("checks", [{"that": "state == state"}], "checks[0]"),
+        ("checks", [{"that": "size(path) != -1"}], "checks[0]"),
+        ("checks", [{"that": "size(path) > 3 || size(path) <= 3"}], "checks[0]"),
+        ("checks", [{"that": "error == null || error != null"}], "checks[0]"),
+        ("checks", [{"that": "size(calls) < 1000000 && size(path) < 1000000"}], "checks[0]"),
+        ("state", {"$type": "object"}, "state"),
+        ("usage", {"llm_calls": 1_000_000}, "usage.llm_calls"),
         ("checks", [{"that": "state.n == 1 || true"}], "checks[0]"),
         ("checks", [{"that": "0.0 <= latency.total"}], "checks[0]"),
         ("checks", [{"that": "state.late || latency.total <= 30.0 && usage.cost >= 0.0"}], "checks[0]"),
@@ -122,11 +129,13 @@ HONEST: dict[str, list[Any]] = {
     ],
     "call_counts": [{"llm": {"$lte": 20}, "tool:pay": 0, "tool:book": {"$gte": 1}}],
     "latency": [{"total": 29, "nodes": {"add": 3}}],
-    "usage": [{"llm_calls": 1_000_000, "cost": 2}],
+    "usage": [{"llm_calls": 50_000, "cost": 2}],
     "warnings": [["'tone' is dropped"]],
     "never_warnings": [["careful", {"$contains": "dear"}, {"$regex": "x+y"}]],
     "checks": [
         [{"that": "latency.total < 29.5"}, {"that": "latency.total * 20.0 < 500.0"}],
+        [{"that": "size(path) < 9 && size(calls) < 4"}, {"that": "size(path) == 2 || latency.total < 2.0"}],
+        [{"that": "error == null"}, {"that": "size(path) < 9 && !('less' in path)"}, {"that": "size(calls) - 1 < 9"}],
         [{"that": "size(path) <= 20"}, {"that": "!('less' in path)"}, {"that": "state.count >= 0"}],
         [{"that": "latency.total < 10.0 || state.count == 1"}, {"that": "!has(state.x) || state.x == null"}],
         [{"that": "!has(latency.nodes.x) || latency.total > 90.0"}],
@@ -312,7 +321,7 @@ def test_a_run_that_passed_tells_it_with_its_location(warned: Warned) -> None:
 
 def test_it_is_told_once(warned: Warned) -> None:
     assert warned("expect: {state_schema: true}") == [
-        "4:24: this schema accepts everything, so it cannot fail"
+        "4:24: this schema accepts everything, so it says nothing"
     ]
 
 
@@ -339,3 +348,43 @@ def test_a_turn_may_begin_elsewhere(warned: Warned) -> None:
 def test_each_turn_is_tried(warned: Warned) -> None:
     (text,) = warned("timeout: 5, turns: [{expect: {latency: {total: 5}}}]")
     assert text.startswith("4:40: latency.total cannot fail: ")
+
+
+def test_an_error_that_any_failure_matches_says_nothing_where_every_run_fails() -> None:
+    failure: dict[str, Any] = {
+        "type": "E",
+        "code": None,
+        "message": "m",
+        "node": "add",
+        "where": None,
+        "traceback": [],
+    }
+    failed, limits = ran("add", status="failed", error=failure), Limits(30, fails=True)
+    assert told("error", {}, failed, limits) == ["error"]
+    assert told("error", {"node": "*"}, failed, limits) == []  # a run may fail in no node
+    assert told("error", {}, failed) == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        ("{count: {$not: '1'}}", "state.count is 1, of another type than what '1' matches"),
+        (
+            "{count: {$not: {$contains: 9}}}",
+            "state.count is 1, of another type than what {$contains: 9} matches",
+        ),
+        ("{count: {$not: {$regex: '9'}}}", "state.count is 1, of another type"),
+        ("{count: {$not: {$gt: '5'}}}", "state.count is 1, of another type"),
+        ("{count: {$not: {$some: {$gt: 5}}}}", "state.count is 1, of another type"),
+        ("{count: {$not: {$gt: 5}}}", ""),
+        ("{count: {$not: none}}", ""),  # a sentinel
+        ("{count: {$not: null}}", ""),
+        ("{count: {$not: {$type: string}}}", ""),
+        ("{count: {$not: {$all: [{$gt: 5}, {$lt: 6}]}}}", ""),
+        ("{count: {$not: 1.5}}", ""),
+    ],
+)
+def test_what_excludes_values_of_another_type_alone_is_told(warned: Warned, wanted: str, told: str) -> None:
+    found = warned(f"expect: {{state: {wanted}}}")
+    assert len(found) == bool(told)
+    assert told in "".join(found)
