@@ -24,7 +24,7 @@ from harness.errors import FormatError, Problem, Span
 from harness.scenario.case_table import Case, load_cases, unknown_column
 from harness.scenario.cassette import cassette_of_case
 from harness.scenario.model import Scenario
-from harness.scenario.unread import other_references, texts_with, unread_columns
+from harness.scenario.unread import other_references, repeated_rows, texts_with, unread_columns
 from harness.source.display import clip
 from harness.source.document import Document, DocumentPath
 from harness.world.spec import WorldSpec
@@ -58,6 +58,7 @@ def expand_cases(at: Document, build: Build, folder: Path) -> Iterator[Scenario]
     told = list(other_references(whole.document, rows))
     if whole.refers:
         told += unread_columns(rows, whole.columns, at.key_span((CASES,)))
+        told += repeated_rows(rows, whole.columns, at.key_span((CASES,)))
     elif len(rows) > 1:
         text = "no column of these cases is used: each of them runs the same"
         told.append(

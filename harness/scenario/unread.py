@@ -1,4 +1,4 @@
-"""Detects what is written and not read: columns of cases, references of another form, scenarios that are repeated."""
+"""Detects what is written and not read: columns of cases, references of another form, repeated scenarios and rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.source.document import Document, DocumentPath
 _REMARK: Final = "_"
 """The beginning of the name of a column for people."""
 _OTHER_FORM: Final = re.compile(r"\$?\{+ *cases?\.([\w.]+) *\}+|\$case\.([\w.]*\w)")
-_OF_PEOPLE: Final = ("name", "description")
+_OF_PEOPLE: Final = ("name", "description", "tags")
 """Keys of a scenario that its run does not read."""
 
 
@@ -33,6 +33,18 @@ def unread_columns(rows: Sequence[Case], used: Iterable[str], span: Span) -> Ite
         )
         hint = f"write ${{case.{unread[0]}}} where it is meant, or call a remark {_REMARK}{unread[0]}"
         yield _warning(f"{noun} not used", span, hint)
+
+
+def repeated_rows(rows: Sequence[Case], used: Iterable[str], span: Span) -> Iterator[Problem]:
+    """Yield a warning of the first row that has the values of an earlier one in all columns that are named."""
+    columns = sorted({path.partition(".")[0] for path in used})
+    first: dict[str, Case] = {}
+    for row in rows:
+        twin = first.setdefault(repr([row.values.get(column) for column in columns]), row)
+        if twin is not row:
+            text = f"case '{clip(row.name, 60)}' runs the same as '{clip(twin.name, 60)}'"
+            yield _warning(text, span, "for several runs of the same, write `repeat`")
+            return
 
 
 def other_references(at: Document, rows: Sequence[Case]) -> Iterator[Problem]:
@@ -67,7 +79,7 @@ def with_twins(scenarios: Sequence[Scenario], documents: Mapping[str, Document])
         at = documents.get(scenario.name)
         twin = None if at is None else first.setdefault(_content(at), scenario)
         if twin is not None and twin is not scenario:
-            text = f"this scenario differs from '{twin.name}' ({twin.span}) in its name only"
+            text = f"this scenario runs the same as '{twin.name}' ({twin.span})"
             told = _warning(text, scenario.span, "for several runs of the same, write `repeat`")
             scenario = replace(scenario, warnings=(*scenario.warnings, told))
         result.append(scenario)

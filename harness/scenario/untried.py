@@ -1,7 +1,7 @@
 """Detects parts of a scenario that its run did not exercise: faults that never struck, tool calls of stubs that
 were refused, bounds and texts that were compared with nothing.
 
-Only a run shows this. They are warnings of a run that completed; those that show before it runs are in
+Only a run shows this. They are warnings of a run that ended as expected; those that show before it runs are in
 `vacuous`.
 """
 
@@ -59,6 +59,8 @@ def _why(fault: Fault, fitting: int) -> str:
     number = fault.nth if fault.nth is not None else fault.every
     if not fitting:
         return "no call fits it"
+    if fault.truncate is not None and fitting >= (number or 1):
+        return f"no answer that it hit is longer than {fault.truncate} characters"
     return f"{fitting} {'call fits' if fitting == 1 else 'calls fit'} it, and it waits for number {number}"
 
 

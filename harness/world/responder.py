@@ -119,7 +119,7 @@ class _Fault:
             return False
         self.matched += 1
         hit = self._is_hit()
-        self.has_hit = self.has_hit or hit
+        self.has_hit = self.has_hit or (hit and self.spec.truncate is None)  # a short answer stays as it is
         return hit
 
     def _is_hit(self) -> bool:
@@ -145,7 +145,7 @@ class Faults:
             self._faults.append(_Fault(spec, random.Random(f"{self._seed}/{len(self._faults)}")))
 
     def unused_faults(self) -> Iterator[tuple[Fault, int]]:
-        """Return the faults that hit nothing, each with the number of matching effects."""
+        """Return the faults that changed nothing, each with the number of matching effects."""
         return ((fault.spec, fault.matched) for fault in self._faults if not fault.has_hit)
 
     def draw(self, effect: Effect) -> ActiveFaults:
@@ -153,14 +153,15 @@ class Faults:
         if not self._faults:
             return _NO_FAULTS
         with self._lock:
-            return ActiveFaults([fault.spec for fault in self._faults if fault.hits(effect)])
+            return ActiveFaults([fault for fault in self._faults if fault.hits(effect)])
 
 
 class ActiveFaults:
     """The faults that hit one effect. They are the first responder of the list."""
 
-    def __init__(self, faults: Sequence[Fault]) -> None:
-        self._faults = faults
+    def __init__(self, faults: Sequence[_Fault]) -> None:
+        self._hit = faults
+        self._faults = [fault.spec for fault in faults]
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
         """Return the error of the first fault that has one, so that no other responder is asked."""
@@ -176,11 +177,14 @@ class ActiveFaults:
 
     def apply(self, answer: Answer) -> Answer:
         """Return the answer, delayed and truncated. `truncate` is the number of characters that remain."""
-        for fault in self._faults:
+        for hit in self._hit:
+            fault = hit.spec
             if fault.latency is not None:
                 answer = replace(answer, latency_s=answer.latency_s + fault.latency)
             if fault.truncate is not None and answer.error is None:
-                answer = replace(answer, value=_truncate(answer.value, fault.truncate))
+                shorter = _truncate(answer.value, fault.truncate)
+                hit.has_hit = hit.has_hit or shorter != answer.value
+                answer = replace(answer, value=shorter)
         return answer
 
 

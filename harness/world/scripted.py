@@ -119,7 +119,7 @@ class ScriptedWorld:
         return [found for responder in self._scripted for found in responder.unmet()]
 
     def unused_faults(self) -> list[tuple[Fault, int]]:
-        """Return the faults that hit nothing, each with the number of matching calls."""
+        """Return the faults that changed nothing, each with the number of matching calls."""
         return list(self._responders.faults.unused_faults())
 
     def warnings(self) -> list[str]:

@@ -68,9 +68,17 @@ def test_a_scenario_that_repeats_another_is_a_warning(tmp_path: Path) -> None:
     rest = "input: go, expect: {path: []}"
     first, second, third = (f"{{name: {name}, {rest}}}" for name in ("one", "two", "three"))
     other = "{name: four, input: stay, expect: {path: []}}"
-    found = told(tmp_path, first, second.replace("input", "description: again, input"), third, other)
+    second = second.replace("input", "description: again, tags: [b], input")
+    found = told(tmp_path, first, second, third, other)
     assert [text.replace(f"{tmp_path}/", "") for text in found] == [
-        f"{line}:12 this scenario differs from 'one' (a.scenario.yaml:4:12) in its name only (for several runs of "
+        f"{line}:12 this scenario runs the same as 'one' (a.scenario.yaml:4:12) (for several runs of "
         "the same, write `repeat`)"
         for line in (5, 6)
     ]
+
+
+def test_a_row_that_repeats_another_is_a_warning(tmp_path: Path) -> None:
+    rows = "{name: a, city: Rome}, {name: b, city: Oslo}, {name: c, city: Rome, _by: me}"
+    [text] = told(tmp_path, f"{{{USES_CITY}, cases: [{rows}]}}")
+    assert "case 'c' runs the same as 'a' (for several runs of the same, write `repeat`)" in text
+    assert told(tmp_path, f"{{{USES_CITY}, cases: [{rows.replace('Rome, _by', 'Bari, _by')}]}}") == []

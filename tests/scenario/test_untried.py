@@ -59,6 +59,10 @@ def warned(tmp_path: Path) -> Warned:
             "faults: [{effect: mcp, rate: 0.5, latency: 1}], ",
             "a.scenario.yaml:4:10: this fault never struck: no call",
         ),
+        (
+            "faults: [{effect: llm, nth: 1, truncate: 900}], ",
+            "a.scenario.yaml:4:10: this fault never struck: no answer that it hit is longer than 900 characters",
+        ),
         ("faults: [{effect: llm, nth: 1, latency: 0}], ", "a.scenario.yaml:4:41: this fault changes nothing"),
         ("xfail: it is slow, ", "a.scenario.yaml:3:20: it was expected to fail (it is slow), and passed"),
         ("cases: [{a: 1}, {a: 2}], ", "a.scenario.yaml:4:1: no column of these cases is used"),
