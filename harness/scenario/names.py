@@ -29,7 +29,7 @@ from harness.scenario.mentions import CONDITIONS, RERUN, Mention
 from harness.scenario.model import MUTATOR_NODE, Scenario, load_request
 from harness.scenario.words import AgentWords
 from harness.settings import RecordMode, Settings
-from harness.source.display import clip, did_you_mean
+from harness.source.display import clip, did_you_mean, nearest
 
 _NAME_LENGTH: Final = 60
 
@@ -95,7 +95,12 @@ def names_unknown_in_run(
     known = names_of(graph) or Names()
     names = {kind: [*known.names.get(kind, ()), *found] for kind, found in shown.items()}
     servers = [*connected, *(call["request"]["server"] for call in calls if call["kind"] == "mcp")]
-    seen = Vocabulary(names={**names, SERVER: servers}, callers={*nodes, *known.callers})
+    seen = Vocabulary(
+        names={**names, SERVER: servers},
+        callers={*nodes, *known.callers},
+        inputs=known.inputs,
+        text_input=known.text_input,
+    )
     visited = [
         event["node"] for event in trace.events if event["event"] == "node_start" and not event["graph"]
     ]
@@ -257,8 +262,13 @@ class _NameChecker:
         return _warning(text, mention.span, did_you_mean(name, list(self.names.inputs)))
 
     def _word(self, mention: Mention) -> Problem | None:
-        """Check a name that has no effect if it occurs nowhere in the agent; of an app, all its packages count."""
-        if isinstance(self.graph, NativeGraph):
+        """Check a name that has no effect if it occurs nowhere in the agent.
+
+        Of an app, all its packages count: a key is told if it also resembles one of its state.
+        """
+        if isinstance(self.graph, NativeGraph) and not (
+            mention.role == "absent" and nearest(mention.name, [each.name for each in self.graph.channels])
+        ):
             return None
         if mention.name in {channel.name for channel in self.graph.channels}:
             return None

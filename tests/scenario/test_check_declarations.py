@@ -28,7 +28,7 @@ VALUES = [
     ("output", "{a: {$not: {b: 1}}}", ["absent b"]),
     ("store", "[{namespace: [a], value: {b: 1}}]", []),
     ("state_schema", "{required: [a], properties: {a: {}, b: {}}}", ["absent b"]),
-    ("output_schema", "{required: [a], properties: {a: {}, b: {}}}", []),
+    ("output_schema", "{required: [a], properties: {a: {}, b: {}}}", ["absent b"]),
     ("calls", "[{tool: t, node: a, args: {x: y}}, {http: u}]", ["called t", "caller a"]),
     ("never_calls", "[{mcp: t, args: {x: y}}, {human: a}]", ["called t", "caller a", "argument x"]),
     ("call_counts", "{llm: 1, 'tool:t': 2}", ["called t"]),

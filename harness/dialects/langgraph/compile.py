@@ -253,6 +253,8 @@ def _vocabulary(compiled: Any, app: _App, request: LoadRequest) -> Vocabulary:
         names={"tool": tools},
         open=dict.fromkeys((NODE, *NAMED_KINDS), _WHY_OPEN),
         inside=inside,
+        inputs=_keys_of_input(compiled) or None,  # LangGraph drops all others
+        text_input="messages",
     )
 
 

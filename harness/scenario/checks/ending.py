@@ -349,7 +349,11 @@ def state_schema(expected: Any, observed: Observation) -> Finding:
 
 
 @check(
-    names=(), vacuous=(_vacuous_schema,), untried=(_silent_schema,), reads=("output",), origin=Origin.RESULT
+    names=(_optional,),
+    vacuous=(_vacuous_schema,),
+    untried=(_silent_schema,),
+    reads=("output",),
+    origin=Origin.RESULT,
 )
 def output_schema(expected: Any, observed: Observation) -> Finding:
     """The result is valid under this JSON Schema (2020-12); else 0."""

@@ -52,3 +52,24 @@ def test_text_is_no_input_of_a_state_without_messages(run_app: RunApp) -> None:
     assert error_of(found["it"]) == (
         "the state has no 'messages' that text could be: input must be a mapping with some of asked"
     )
+
+
+def test_keys_that_resemble_one_of_the_state_are_told(run_app: RunApp) -> None:
+    """LangGraph drops an input that its schema does not have, and a check of a missing key holds for ever."""
+    found = run_app(
+        """
+        manifest: app.py:graph
+        scenarios:
+          - name: it
+            input: {asked: [], askde: []}
+            human: ["yes"]
+            expect: {state: {aksed: {$missing: true}, answer: {$missing: true}}, path: [first, ask]}
+        """,
+        {"app.py": APP},
+    )
+    assert found["it"].passed, found["it"].checks
+    warnings = [text.rpartition("app.scenario.yaml:")[2] for text in found["it"].observed.warnings]
+    assert warnings == [
+        "6:24: the input is dropped: 'LangGraph' has no 'askde' (did you mean 'asked'?)",
+        "8:22: state: 'aksed' is always missing, since nothing in 'LangGraph' has that name (did you mean 'asked'?)",
+    ]
