@@ -1,5 +1,6 @@
 """Numbers and instants: the precision of times, upper limits, and the beginning of virtual time."""
 
+import math
 from datetime import UTC, datetime
 from typing import Any, Final, TypeGuard
 
@@ -48,3 +49,19 @@ def instant_text(instant: datetime) -> str:
 def is_number(value: Any) -> TypeGuard[int | float]:
     """True for a number, but not for a boolean, which is an int in Python."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+_LEAST_S: Final = 5000
+_ROUND_MS: Final = 500
+_HALF_HOUR_S: Final = 1800
+
+
+def milliseconds_hint(name: str, seconds: float) -> tuple[str, str] | None:
+    """Return a message and a hint for a time that is hardly in seconds, and None for any other.
+
+    It is a large round number that is no whole number of half hours.
+    """
+    if not math.isfinite(seconds) or seconds < _LEAST_S or seconds % _ROUND_MS or not seconds % _HALF_HOUR_S:
+        return None
+    right = f"{seconds / 1000:g}"
+    return f"'{name}' is in seconds, and {seconds:g} looks like milliseconds", f"write {right} for {right} s"

@@ -15,6 +15,7 @@ from harness.report.input_files import changed_files
 from harness.report.reading import results_file
 from harness.report.scenario_runs import Pair, Pairing, Run
 from harness.report.strictness import weaker
+from harness.units import milliseconds_hint
 
 _MAX_NAMES: Final = 5
 
@@ -105,6 +106,8 @@ def of_rules(part: Part, rulings: Sequence[Ruling]) -> Iterator[GateWarning]:
         never = _NEVER_FAILS.get(ruling.rule)
         if never is not None and (why := never(ruling.bound, len(part.scenarios))):
             yield GateWarning("rule-cannot-fail", f"{ruling.label} cannot fail: {why}")
+        if ruling.rule in _TIMES and (found := milliseconds_hint(ruling.rule, ruling.bound)):
+            yield GateWarning("unlikely-time", f"{found[0]}: {found[1]}")
         figure = _figure(ruling)
         values = _values(part, ruling.rule, figure) if figure else []
         if values and not any(values):
@@ -144,6 +147,8 @@ _NEVER_FAILS: Final[Mapping[str, Callable[[Any, int], str]]] = {
     "proven_no_worse": lambda bound, _: _is_whole(bound.get("fitness", 0), _),
 }
 """Why no run can fail a rule, from its bound and the number of scenarios; "" if one can."""
+
+_TIMES: Final = ("max_p50_latency", "max_p95_latency")
 
 _FIGURES: Final = {
     "max_p50_latency": "latency",

@@ -17,6 +17,7 @@ from harness.settings import Settings, load_settings
 from harness.source.display import nearest
 from harness.source.document import shown_path
 from harness.source.project import PYPROJECT
+from harness.units import milliseconds_hint
 
 _TABLE: Final = "harness"
 _NEAR: Final = 0.85
@@ -73,7 +74,8 @@ def warnings_of_project(folder: Path) -> list[str]:
 
 def _folders(key: str) -> Callable[[Settings], Iterator[Finding]]:
     def missing(settings: Settings) -> Iterator[Finding]:
-        for folder in getattr(settings, key):
+        found = getattr(settings, key) or ()
+        for folder in [found] if isinstance(found, Path) else found:
             if not folder.is_dir():
                 yield (
                     f"{shown_path(folder)} in '{key}' is not a folder",
@@ -97,6 +99,11 @@ def _stale(settings: Settings) -> Iterator[Finding]:
         yield "'stale_cassettes' does nothing without 'max_age_days'", "add `max_age_days = 90`"
 
 
+def _in_milliseconds(settings: Settings) -> Iterator[Finding]:
+    if found := milliseconds_hint("real_timeout", settings.real_timeout):
+        yield found
+
+
 def _hidden(settings: Settings) -> Iterator[Finding]:
     for text in settings.cassette_ignore:
         part, *path = text.split(".")
@@ -110,6 +117,8 @@ def _hidden(settings: Settings) -> Iterator[Finding]:
 _RULES: Final[Mapping[str, Callable[[Settings], Iterator[Finding]]]] = {
     "pythonpath": _folders("pythonpath"),
     "allow_paths": _folders("allow_paths"),
+    "judge_prompts": _folders("judge_prompts"),
+    "real_timeout": _in_milliseconds,
     "public_env": _public,
     "stale_cassettes": _stale,
     "cassette_ignore": _hidden,

@@ -22,6 +22,11 @@ PASSES = "{name: counts, input: go, expect: {state: {count: 1}}}"
         ),
         ('[tool.harness]\npythonpath = ["scr"]', "2:1: scr in 'pythonpath' is not a folder"),
         ('[tool.harness]\nallow_paths = ["scr"]', "2:1: scr in 'allow_paths' is not a folder"),
+        ('[tool.harness]\njudge_prompts = "prompst"', "2:1: prompst in 'judge_prompts' is not a folder"),
+        (
+            "[tool.harness]\nreal_timeout = 60000",
+            "2:1: 'real_timeout' is in seconds, and 60000 looks like milliseconds",
+        ),
         (
             '[tool.harness]\ncassette_ignore = ["body.messages"]',
             "2:1: 'body.messages' in 'cassette_ignore' hides what models are asked",
@@ -50,7 +55,7 @@ def test_a_setting_without_effect_is_a_warning(
         "[tool.harvest]\nx = 1",
         '[tool.harness]\npublic_env = ["*_REGION"]',
         '[tool.harness]\nstale_cassettes = "fail"\nmax_age_days = 30',
-        '[tool.harness]\npythonpath = ["."]',
+        '[tool.harness]\npythonpath = ["."]\njudge_prompts = "."\nreal_timeout = 7200',
         '[tool.harness]\ncassette_ignore = ["host", "body.messages.0.content", "body.metadata"]',
     ],
 )

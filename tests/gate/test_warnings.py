@@ -107,6 +107,12 @@ def test_a_rule_that_no_run_can_fail_is_told(tmp_path: Path, fails_never: str, m
     assert codes(judged(tmp_path, may_fail, RUN, OTHER)) == []
 
 
+def test_a_latency_in_milliseconds_is_told(tmp_path: Path) -> None:
+    for rule in ("max_p50_latency", "max_p95_latency"):
+        assert codes(judged(tmp_path, f"{rule}: 30000", RUN, OTHER)) == ["unlikely-time"]
+        assert codes(judged(tmp_path, f"{rule}: 7200", RUN, OTHER)) == []
+
+
 @pytest.mark.parametrize(
     ("rule", "figure"),
     [
