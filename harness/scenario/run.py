@@ -43,6 +43,7 @@ from harness.scenario.outcome import Outcome, PriceList, RunResult, failed_resul
 from harness.scenario.process_state import prepare_process, preserve_process_state, preserve_streams
 from harness.scenario.real_limit import RealTimeExceeded, progress, real_limit
 from harness.scenario.redaction import redacted, redacted_events, redacted_output, secrets_of
+from harness.scenario.score import expects_value
 from harness.scenario.turns import run_turns
 from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
@@ -327,7 +328,8 @@ def _refused(scenario: Scenario, error: SourceError, recorded: Mapping[str, str]
     """
     result = refused_result(error)
     first = error.problems[0] if error.problems else None
-    if first is not None and first.code == "missing-file" and first.span == scenario.manifest_span:
+    is_absent = first is not None and first.code == "missing-file" and first.span == scenario.manifest_span
+    if is_absent and expects_value(scenario.expect, "status", "invalid"):
         result.observed.status = "failed"
     told = (*absent_variables(scenario, recorded), *scenario.warnings)
     result.observed.warnings += [each.one_line for each in told]

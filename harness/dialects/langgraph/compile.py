@@ -26,8 +26,8 @@ from harness.errors import ManifestError, Problem
 from harness.graph.effects import NAMED_KINDS
 from harness.graph.model import END, NODE, START, Channel, Edge, Lifecycle, NestedGraph, Node, Vocabulary
 from harness.graph.native import COMMAND, NativeGraph, PlainState, name_inside, route_label
-from harness.source.display import did_you_mean
-from harness.source.document import shown_path
+from harness.source.display import did_you_mean, nearest
+from harness.source.document import Document, shown_path
 
 _OTHER_LANGUAGES: Final = (".ts", ".js", ".mts", ".mjs", ".tsx", ".jsx")
 _INTERNAL: Final = ("__", "branch:", "join:")
@@ -35,6 +35,7 @@ _WHOLE: Final = "__root__"
 """The only key of a state that is no mapping."""
 _MOST_STEPS_DRAWN: Final = 250
 _WHY_OPEN: Final = "the code of the app decides"
+_READ: Final = ("graphs", "dependencies", "env")
 
 
 @dataclass(frozen=True)
@@ -45,16 +46,19 @@ class _App:
     name: str
     folders: tuple[str, ...]
     environment: Mapping[str, str]
+    warnings: tuple[Problem, ...] = ()
 
 
 def load(request: LoadRequest) -> NativeGraph:
     """Load a graph, or any other callable."""
-    return _load(request, _app(request))
+    app = _app(request)
+    return replace(_load(request, app), warnings=app.warnings)
 
 
 def load_callable(request: LoadRequest) -> NativeGraph:
     """Load a callable as an agent, even if it looks like a function that makes a graph."""
-    return _load(request, _app(request), as_callable=True)
+    app = _app(request)
+    return replace(_load(request, app, as_callable=True), warnings=app.warnings)
 
 
 def preload(request: LoadRequest) -> tuple[str, ...]:
@@ -131,7 +135,18 @@ def _app(request: LoadRequest) -> _App:
     env = document.value.get("env")
     # A text names a .env file, which has real keys: it is not read.
     given = {key: str(value) for key, value in env.items()} if isinstance(env, dict) else {}
-    return _App(target, name, import_folders(target, folders), {**given, **request.env})
+    environment = {**given, **request.env}
+    return _App(target, name, import_folders(target, folders), environment, tuple(_misspelt_keys(document)))
+
+
+def _misspelt_keys(document: Document) -> Iterator[Problem]:
+    """Yield a warning for each key that resembles one that is read. The platform of LangGraph has many more."""
+    for key in document.value:
+        if key not in _READ and (meant := nearest(key, _READ)) and meant not in document.value:
+            text = f"unknown key '{key}' in {FILE}: it is ignored"
+            yield Problem(
+                "unknown-key", text, document.key_span((key,)), f"did you mean '{meant}'?", severity="warning"
+            )
 
 
 def _unimported(app: _App, dialect: str) -> NativeGraph:
@@ -166,7 +181,7 @@ def _described(compiled: Any, name: str, dialect: str, app: _App, request: LoadR
         takes_hooks=False,
         identity=_identity(app.target),
         draws_inside=True,
-        vocabulary=cache(lambda: _vocabulary(compiled, app, request)),
+        vocabulary=cache(lambda: _vocabulary(compiled, app, request, dialect)),
         compiled=compiled,
         invocation=request.invocation,
         enter=partial(enter, app.folders, app.environment, offline=request.invocation.offline),
@@ -239,7 +254,7 @@ def _pairs(compiled: Any) -> Iterator[tuple[str, str, bool]]:
     yield from sorted(found)
 
 
-def _vocabulary(compiled: Any, app: _App, request: LoadRequest) -> Vocabulary:
+def _vocabulary(compiled: Any, app: _App, request: LoadRequest, dialect: str) -> Vocabulary:
     inside: dict[str, list[NestedGraph]] = {}
     for node, inner in compiled.get_subgraphs():
         if not hasattr(inner, "nodes"):  # it is on another server
@@ -253,7 +268,8 @@ def _vocabulary(compiled: Any, app: _App, request: LoadRequest) -> Vocabulary:
         names={"tool": tools},
         open=dict.fromkeys((NODE, *NAMED_KINDS), _WHY_OPEN),
         inside=inside,
-        inputs=_keys_of_input(compiled) or None,  # LangGraph drops all others
+        # LangGraph drops all others. A function gets its input as it is.
+        inputs=(_keys_of_input(compiled) or None) if dialect == "langgraph" else None,
         text_input="messages",
     )
 

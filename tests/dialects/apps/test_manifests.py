@@ -406,3 +406,18 @@ def test_an_input_may_be_a_list_for_an_app_only(run_app: RunApp) -> None:
     )
     assert [name for name, one in found.items() if not one.passed] == ["a flow"]
     assert ":4:19: input: expected text or a mapping, found a list" in error_of(found["a flow"])
+
+
+def test_a_misspelt_key_of_langgraph_json_is_a_warning(run_app: RunApp) -> None:
+    (outcome,) = run_app(
+        """
+        manifest: langgraph.json
+        scenarios: [{name: it, input: hi, expect: {output: hi}}]
+        """,
+        {
+            "app.py": "def agent(input):\n    return input\n",
+            "langgraph.json": '{"depenedncies": [], "dockerfile_lines": [], "graphs": {"agent": "./app.py:agent"}}',
+        },
+    ).values()
+    [text] = outcome.observed.warnings
+    assert "langgraph.json:1:2: unknown key 'depenedncies' in langgraph.json: it is ignored" in text
