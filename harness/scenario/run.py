@@ -328,11 +328,11 @@ def _refused(scenario: Scenario, error: SourceError, recorded: Mapping[str, str]
     """
     result = refused_result(error)
     first = error.problems[0] if error.problems else None
-    is_absent = first is not None and first.code == "missing-file" and first.span == scenario.manifest_span
-    if is_absent and expects_value(scenario.expect, "status", "invalid"):
-        result.observed.status = "failed"
-    told = (*absent_variables(scenario, recorded), *scenario.warnings)
-    result.observed.warnings += [each.one_line for each in told]
+    result.observed.warnings += [each.one_line for each in absent_variables(scenario, recorded)]
+    if expects_value(scenario.expect, "status", "invalid"):
+        result.observed.warnings += [each.one_line for each in scenario.warnings]
+        if first is not None and first.code == "missing-file" and first.span == scenario.manifest_span:
+            result.observed.status = "failed"
     return result
 
 
