@@ -89,10 +89,9 @@ def unfailing_parts(expect: Expectations, observed: Observation, limits: Limits)
             if tried := _tried(key, check, part, expect, observed, limits):
                 span = expect.spans.get(f"{key}[{index}]", expect.spans.get(key))
                 yield Problem("cannot-fail", f"{part.name} cannot fail: {tried}", span, severity="warning")
-            elif key in ("state", "output") and (
-                why := _of_other_type(part.expected, getattr(observed, key))
-            ):
-                yield Problem("untried", f"{part.name} {why}", expect.spans.get(key), severity="warning")
+            elif key in ("state", "output"):
+                for text in _of_other_type(part.expected, getattr(observed, key), key):
+                    yield Problem("untried", text, expect.spans.get(key), severity="warning")
 
 
 def _tried(
@@ -117,25 +116,30 @@ def _tried(
     return _told(changes)
 
 
-def _of_other_type(expected: Any, actual: Any) -> str:
-    """Return why a `$not` holds for all values of the type of the actual one; "" if it excludes one.
+def _of_other_type(expected: Any, actual: Any, place: str) -> Iterator[str]:
+    """Tell of each `$not` that holds for all values of the type of the actual one.
 
-    Of a plain value this is meant if both are the same but for their types: another one may be a sentinel.
+    Of a plain value this is told if both are the same but for their types: another one may be a sentinel.
     """
     if not is_matcher(expected):
-        [item] = expected.items() if isinstance(expected, Mapping) and len(expected) == 1 else [("", None)]
-        return _of_other_type(item[1], actual.get(item[0])) if isinstance(actual, Mapping) else ""
+        if isinstance(expected, Mapping) and isinstance(actual, Mapping):
+            for key, wanted in expected.items():
+                if key in actual:
+                    yield from _of_other_type(wanted, actual[key], f"{place}.{key}")
+        elif isinstance(expected, list) and isinstance(actual, list):
+            for index, (wanted, item) in enumerate(zip(expected, actual, strict=False)):
+                yield from _of_other_type(wanted, item, f"{place}[{index}]")
+        return
     excluded, type_ = expected.get("$not"), scalar_type(actual)
     if excluded is None or not type_ or _has_key(excluded, _OF_ANY_TYPE):
-        return ""
+        return
     if is_matcher(excluded):
-        if type_ == "string" and _has_key(excluded, _UNCLEAR):
-            return ""
-    elif one_text(excluded) != one_text(actual) or excluded == actual:
-        return ""
-    if any(matches(excluded, value) for value in values_near(excluded, type_)):
-        return ""
-    return f"is {one_line(actual, _SHOWN)}, of another type than what {one_line(excluded, _SHOWN)} matches"
+        may_match = type_ == "string" and _has_key(excluded, _UNCLEAR)
+    else:
+        may_match = one_text(excluded) != one_text(actual) or excluded == actual
+    if not may_match and not any(matches(excluded, value) for value in values_near(excluded, type_)):
+        shown = one_line(excluded, _SHOWN)
+        yield f"{place} is {one_line(actual, _SHOWN)}, of another type than what {shown} matches"
 
 
 def _told(changes: Sequence[str]) -> str:

@@ -388,3 +388,12 @@ def test_what_excludes_values_of_another_type_alone_is_told(warned: Warned, want
     found = warned(f"expect: {{state: {wanted}}}")
     assert len(found) == bool(told)
     assert told in "".join(found)
+
+
+def test_it_is_told_of_items_too() -> None:
+    expect = Expectations({"state": {"kinds": [{"size": {"$not": "2"}}, {"$not": {"$gt": 3}}]}})
+    run = ran("add", state={"kinds": [{"size": 2}, "small"]})
+    assert [each.message for each in unfailing_parts(expect, run, LIMITS)] == [
+        "state.kinds[0].size is 2, of another type than what '2' matches",
+        "state.kinds[1] is 'small', of another type than what {$gt: 3} matches",
+    ]
