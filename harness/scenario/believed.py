@@ -53,7 +53,7 @@ _READ: Final = re.compile(
     r"\b(?:latency\.total|usage\.(?:llm_calls|input_tokens|output_tokens|cost)"
     r"|size\((?P<list>path|calls)\)|(?P<error>error)(?= *[!=]= *null\b))"
 )
-"""What a condition may read of a run that is tried: amounts, the lengths of lists, and if there is a failure."""
+"""The terms of a condition that are tried: amounts, the lengths of lists, and if there is a failure."""
 _VARIABLE: Final = re.compile(r"\b(latency|usage|path|calls|error)\b")
 _NUMBER: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _ARITHMETIC: Final = re.compile(r"[+*/%]|[\w)\]] *-")
