@@ -199,11 +199,13 @@ class RunTrace:
     head     identifies the run: id, repeat, seed, verdict, digest, …
     events   its events in order, with shared values restored
     damage   why its end is missing; None if the file is complete
+    missing  sentences on what an export of another tool lacks (`harness.traces`)
     """
 
     head: Mapping[str, Any]
     events: list[dict[str, Any]]
     damage: FormatError | None = None
+    missing: tuple[str, ...] = ()
 
 
 def read_trace(path: Path) -> RunTrace:
