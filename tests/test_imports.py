@@ -31,7 +31,7 @@ LAYERS = [
     {"scenario"},
     {"serve"},
     {"report"},
-    {"calibration", "gate", "selection", "workers"},
+    {"calibration", "gate", "selection", "traces", "workers"},
     {"authoring"},
     {"api", "variants"},
     {"evolution"},

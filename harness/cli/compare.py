@@ -10,6 +10,7 @@ import click
 
 from harness.cli import completion
 from harness.cli.output import deliver_json, warnings_at_end
+from harness.cli.trace_files import one_trace, trace_file
 from harness.errors import FormatError, Problem
 from harness.source.display import did_you_mean
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from harness.report.compare.comparison import Change, Comparison
     from harness.report.compare.explanation import Explanation
     from harness.report.compare.text import Line
+    from harness.report.traces import RunTrace
 
 _MAX_SHOWN: Final = 20
 """Number of scenarios of each kind that are printed."""
@@ -30,6 +32,7 @@ Examples:
   harness compare reports/latest/last-whole reports/latest
   harness compare reports/main --scenario "triage.scenario.yaml::a double charge"
   harness compare reports/main reports/mine --json - | jq .counts
+  harness compare reports/main/traces/17.jsonl.gz langsmith.json
 
 \b
 Exit codes:
@@ -61,12 +64,29 @@ def command(arguments: tuple[str, ...], scenario: str | None, as_json: str | Non
     For each scenario: its verdict, score, latency, tokens and cost before and now, the checks that
     changed, and the first event where the traces differ (a route, prompt, reply, call or state update),
     with the line of the manifest. With FILE::NAME one scenario is shown in full, with both conversations.
+
+    A and B may also be two traces: files of runs (…/traces/*.jsonl.gz) or exports of other tools, as of `harness trace`.
     """
     from harness.report.compare.comparison import Side, compare
     from harness.report.compare.explanation import explain
+    from harness.report.compare.first_difference import first_difference
     from harness.report.compare.text import as_json as data
+    from harness.report.compare.text import trace_lines
     from harness.report.encoding import encode
 
+    if scenario is None and (traces := _traces(arguments)):
+        if as_json:
+            difference = first_difference(*(trace.events for trace in traces))
+            names = {side: trace.head["id"] for side, trace in zip(("before", "after"), traces, strict=True)}
+            found = {
+                "format": "harness-compare/1",
+                **names,
+                "difference": difference and difference.as_json(),
+            }
+            deliver_json(encode(found, indented=True), as_json)
+        else:
+            _print(trace_lines(*traces, unfolded=verbose))
+        return
     runs, scenario = _arguments(arguments, scenario)
     with warnings_at_end():
         comparison = compare(*map(Side.read, runs))
@@ -81,6 +101,21 @@ def command(arguments: tuple[str, ...], scenario: str | None, as_json: str | Non
             _print(_full_lines(comparison, changes[0], verbose))
         else:
             _print(_overview_lines(comparison))
+
+
+def _traces(arguments: Sequence[str]) -> tuple[RunTrace, RunTrace] | None:
+    """Return the two traces that the arguments name; None if they name runs."""
+    from harness.report.baseline_file import is_baseline_file
+
+    files = [file for file in map(trace_file, arguments) if file and not is_baseline_file(file[0])]
+    if len(files) != 2 or len(arguments) != 2:
+        return None
+    try:
+        return one_trace(*files[0]), one_trace(*files[1])
+    except FormatError as error:
+        if error.code == "trace-unknown" and not any(name for _, name in files):
+            return None  # results under another name
+        raise
 
 
 def _arguments(arguments: Sequence[str], scenario: str | None) -> tuple[list[Path], str | None]:

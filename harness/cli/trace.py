@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import click
 
 from harness.cli import completion
 from harness.cli.options import PATH, flag
+from harness.cli.trace_files import trace_file, traces_named
 from harness.errors import FormatError, Problem
 from harness.report.encoding import encode
 from harness.report.formatting import plural, seconds
@@ -25,7 +26,7 @@ Line = dict[str, Any]
 
 
 @click.command("trace")
-@click.argument("scenario", metavar="FILE::NAME", shell_complete=completion.scenario_paths)
+@click.argument("scenario", metavar="FILE[::NAME]", shell_complete=completion.scenario_paths)
 @click.argument("run", required=False, type=PATH, metavar="[RUN]")
 @click.option(
     "--repeat",
@@ -44,23 +45,43 @@ def command(
     It shows nodes, prompts, replies, calls and their results, and the routes with their conditions; the virtual
     time is in the margin. RUN is a folder with results (default: reports/latest in the project).
     Of several repeats, the first that did not pass is shown, or else the first.
-    """
-    from harness.report.console import open_console, terminal_width
-    from harness.report.conversation import print_rows, rows
 
+    FILE may also be a trace: of a run of ours (…/traces/*.jsonl.gz), or an export of OpenTelemetry (OTLP as JSON),
+    LangSmith, Langfuse, the OpenAI Agents SDK or Yagra. What the export lacks is listed at the end. If it has
+    several conversations they are listed; ::NAME shows one.
+    """
+    if run is None and (file := trace_file(scenario)):
+        traces = traces_named(*file)
+        if len(traces) > 1:
+            _list(file[0], traces)
+        else:
+            _show(traces[0], _title_of(traces[0].head), as_json, verbose)
+        return
     if "::" not in scenario and (scenario.endswith(".jsonl") or Path(scenario).is_dir()):
         hint = f"the scenario comes before the run: harness trace FILE::NAME {scenario}"
         raise FormatError(Problem("unknown-scenario", f"'{scenario}' is not FILE::NAME", hint=hint))
     trace, line, lines = trace_of(scenario, run, repeat, variant)
+    _show(trace, _title(line, lines), as_json, verbose)
+
+
+def _show(trace: RunTrace, title: Sequence[str], as_json: bool, verbose: bool) -> None:
+    from harness.report.console import open_console, terminal_width
+    from harness.report.conversation import print_rows, rows
+
     if as_json:
-        for event in (trace.head, *trace.events):
+        head = {**trace.head, "missing": trace.missing} if trace.missing else trace.head
+        for event in (head, *trace.events):
             click.echo(escape_json_commands(encode(event)))
     else:
         console = open_console()
         width = terminal_width(console)
-        for text in _title(line, lines):
+        for text in title:
             console.print(text, soft_wrap=True)
         print_rows(rows(trace.events, trace.head.get("kinds", {})), console, width, whole=verbose)
+        if trace.missing:
+            console.print("\nmissing in this export:", soft_wrap=True)
+        for text in trace.missing:
+            console.print(printable(f"  {text}"), soft_wrap=True)
     if trace.damage is not None:
         raise trace.damage
 
@@ -79,6 +100,21 @@ def trace_of(
     if line.get("trace") is None:
         raise FormatError(_not_kept(line, folder))
     return read_trace(folder / str(line["trace"])), line, lines
+
+
+def _list(path: Path, traces: Sequence[RunTrace]) -> None:
+    """Print the names of the conversations of a file."""
+    click.echo(f"{printable(shown_path(path))} has {plural(len(traces), 'conversation')}:")
+    for trace in traces:
+        counts = Counter(event["kind"] for event in trace.events if event["event"] == "call")
+        calls = ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "no calls"
+        click.echo(printable(f"  {shown_path(path)}::{trace.head['scenario']}  ({calls})"))
+
+
+def _title_of(head: Mapping[str, Any]) -> list[str]:
+    """Return the title of a trace that was given as a file."""
+    facts = [head.get("verdict"), head.get("status"), head.get("manifest"), head.get("format")]
+    return [printable(str(head.get("id"))), printable("  ".join(str(fact) for fact in facts if fact)), ""]
 
 
 def _folder(scenario: str, run: Path | None) -> Path:

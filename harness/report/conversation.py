@@ -28,6 +28,7 @@ _NARROW: Final = 60
 _MIN_WIDTH: Final = 24
 _MAX_LENGTH: Final = 800
 _MAX_LINES: Final = 12
+_GAP: Final = "(not in the export)"
 _WORTH_FOLDING: Final = 40
 """A text is only folded if that saves more characters than the note about it takes."""
 _STYLES: Final = {"": "", "node": "bold", "call": "cyan", "route": "magenta", "failure": "red"}
@@ -73,7 +74,7 @@ class _Narrator:
         at, text = event["at"], sentence(event, self._kinds)
         match event["event"]:
             case "input" | "resume" if event["graph"] == "":
-                yield Row(at, "", 0, event["event"], _as_text(event["value"]))
+                yield Row(at, "", 0, event["event"], _as_text(event["value"]) if "value" in event else _GAP)
             case "node_start" | "node_resume":
                 self._speaker = event["graph"] + event["node"]
                 yield Row(at, "node", 0, "", f"▸ {text or f'{self._speaker} (resumed)'}")
@@ -86,7 +87,8 @@ class _Narrator:
             case "node_pause":
                 yield from self._heading(event["graph"] + event["node"], at)
                 values = [_as_text(value) for value in event["values"] if value is not None]
-                yield Row(at, "", 1, "pauses", "\n".join(values) or "and waits for an answer")
+                asks = _GAP if "gap" in event else "and waits for an answer"
+                yield Row(at, "", 1, "pauses", "\n".join(values) or asks)
             case "because" if not self._failure.endswith(event["message"]):  # else the row above says so
                 yield from self._heading(event["graph"] + event["node"], at)
                 yield Row(at, "failure", 1, event["then"], event["message"])
@@ -116,6 +118,8 @@ class _Narrator:
             }
         if args:
             yield Row(at, "", 2, "with", _as_text(args))
+        if "gap" in event:
+            yield Row(at, "", 2, "prompt" if event["kind"] == "llm" else "with", _GAP)
         if request.get("response_format") is not None:
             yield Row(at, "", 2, "format", _as_text(request["response_format"]))
 
@@ -153,6 +157,9 @@ class _Narrator:
             label = "refused" if event.get("refused") else "failed"
             self._failure = _error(event["error"])
             yield Row(at, "failure", 1, label, f"{self._failure}{took}")
+            return
+        if "value" not in event:
+            yield Row(at, "", 1, "reply" if call and call["kind"] == "llm" else "result", f"{_GAP}{took}")
             return
         value = event["value"]
         if call is None or call["kind"] != "llm" or not isinstance(value, Mapping):

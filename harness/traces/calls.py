@@ -33,8 +33,7 @@ def without_repetitions(spans: Sequence[Span]) -> list[Span]:
             continue
         same[span.trace, span.id] = twin
         twin.call, twin.thread = twin.call or span.call, twin.thread or span.thread
-        twin.usage, twin.finish_reason = twin.usage or span.usage, twin.finish_reason or span.finish_reason
-        twin.tools = twin.tools or span.tools
+        twin.usage, twin.tools = twin.usage or span.usage, twin.tools or span.tools
         if span.id == twin.parent and span.trace == twin.trace:
             twin.parent = span.parent
     return [span for span in spans if (span.trace, span.id) not in same]
@@ -64,11 +63,13 @@ def _is_above(span: Span, other: Span, known: Mapping[tuple[str, str], Span]) ->
     return False
 
 
-def with_tools(models: Sequence[Span], tools: Sequence[Span]) -> list[Span]:
+def calls_of_tools(spans: Sequence[Span]) -> list[Span]:
     """Return calls of tools that no span tells of, made from the replies that asked and the requests that follow.
 
-    Spans of tools get what they lack from the same places.
+    Spans of tools get what they lack from the same places. A hand-off to another agent becomes a route.
     """
+    models, tools = ([span for span in spans if span.kind == kind] for kind in ("model", "tool"))
+    has_routes = any(span.kind == "route" for span in spans)
     asked = [(model, call) for model in models for call in _calls(model)]
     named = {tool.name for tool in tools}
     _complete(tools, asked)
@@ -80,8 +81,10 @@ def with_tools(models: Sequence[Span], tools: Sequence[Span]) -> list[Span]:
             continue
         end = max(after.start, model.end)
         kind = "route" if _hands_over(result) else "tool"
+        if kind == "route" and has_routes:
+            continue
         id_ = f"{model.id}/{call.get('id')}"
-        tool = Span(id_, model.parent, model.trace, call["name"], kind, model.end, end, model.source)
+        tool = Span(id_, model.id, model.trace, call["name"], kind, model.end, end, model.source)
         tool.order, tool.thread, tool.call = f"{model.order}", model.thread, str(call.get("id"))
         tool.input, tool.output = call["args"], unwrapped(result["content"])
         if kind == "route":
@@ -114,7 +117,9 @@ def _complete(tools: Sequence[Span], asked: Sequence[tuple[Span, dict[str, Any]]
     left = list(asked)
     for tool in tools:
         for model, call in left:
-            matches = tool.call == call.get("id") if tool.call and call.get("id") else tool.name == call["name"]
+            matches = (
+                tool.call == call.get("id") if tool.call and call.get("id") else tool.name == call["name"]
+            )
             if matches and model.start <= tool.start:
                 left.remove((model, call))
                 tool.call = tool.call or str(call.get("id") or "")

@@ -17,7 +17,7 @@ from typing import Any, Final
 from harness.graph.trace import Event
 from harness.report.traces import RunTrace
 from harness.source.display import clip
-from harness.traces.calls import with_tools, without_repetitions
+from harness.traces.calls import calls_of_tools, without_repetitions
 from harness.traces.messages import Message, is_command, last_text, state, update_of
 from harness.traces.missing import missing
 from harness.traces.spans import ABSENT, Absent, Failure, Span, forest
@@ -30,10 +30,9 @@ _CALLS: Final = {"model": "llm", "tool": "tool", "handler": "handler", "retrieva
 
 def traces_of(spans: Sequence[Span], source: str) -> list[RunTrace]:
     """Return the traces of the conversations, in order of time. `source` is the name of the format."""
-    roots = [begin for root in forest(without_repetitions(spans)) for begin in _beginnings(root)]
     groups: dict[str, list[Span]] = {}
-    for root in sorted(roots, key=lambda root: root.start):
-        groups.setdefault(_thread(root), []).append(root)
+    for turn in sorted(_turns(forest(without_repetitions(spans))), key=lambda turn: turn.start):
+        groups.setdefault(_thread(turn), []).append(turn)
     found = []
     for turns in groups.values():
         if all(turn.kind == "model" for turn in turns):
@@ -49,13 +48,26 @@ def traces_of(spans: Sequence[Span], source: str) -> list[RunTrace]:
     return traces
 
 
-def _beginnings(root: Span) -> Iterator[Span]:
-    """Yield the outermost spans that have to do with agents."""
+def _turns(roots: Sequence[Span]) -> Iterator[Span]:
+    """Yield a span for each turn: the outermost that has to do with agents, or one around several of a trace."""
+    by_trace: dict[str, list[Span]] = {}
+    for root in roots:
+        by_trace.setdefault(root.trace, []).append(root)
+    for together in by_trace.values():
+        found = [each for root in together for each in _outermost(root)]
+        if len(found) == 1:
+            yield found[0]
+        elif found:
+            turn = _turn_of(found[0], together[0].name if len(together) == 1 else "")
+            turn.children, turn.end = found, max(each.end for each in found)
+            yield turn
+
+
+def _outermost(root: Span) -> Iterator[Span]:
     if root.kind != "other":
         yield root
-    else:
-        for child in root.children:
-            yield from _beginnings(child)
+    for child in root.children if root.kind == "other" else ():
+        yield from _outermost(child)
 
 
 def _thread(root: Span) -> str:
@@ -81,15 +93,19 @@ def _by_client(calls: Sequence[Span]) -> Iterator[list[Span]]:
                 yield turns
             turns, opening, before = [], said if is_opening else [], said
             turns.append(_turn_of(call))
-        elif before and said[: len(before)] == before and any(each["type"] == "human" for each in said[len(before) :]):
+        elif (
+            before
+            and said[: len(before)] == before
+            and any(each["type"] == "human" for each in said[len(before) :])
+        ):
             turns.append(_turn_of(call))
         turns[-1].children.append(call)
         turns[-1].end, before = call.end, said
     yield turns
 
 
-def _turn_of(call: Span) -> Span:
-    return Span(call.id, "", call.trace, "", "agent", call.start, call.end, call.source, thread=call.thread)
+def _turn_of(first: Span, name: str = "") -> Span:
+    return Span("", "", first.trace, name, "agent", first.start, first.end, first.source, thread=first.thread)
 
 
 class _Conversation:
@@ -98,13 +114,14 @@ class _Conversation:
         self._base = turns[0].start
         every = [span for turn in turns for span in (turn, *turn.below())]
         self.spans = every
+        self._has_graph = any(span.node for span in every)
         for turn in turns:
-            _find_nodes(turn, has_graph=any(span.node for span in every))
-        for model in with_tools(_of(every, "model"), _of(every, "tool")):
-            above = next(span for span in every if any(_is_parent(span, model, child) for child in span.children))
-            above.children.append(model)
-            above.children.sort(key=lambda span: (span.start, str(span.order)))
-            every.append(model)
+            _find_nodes(turn, has_graph=self._has_graph)
+        for made in calls_of_tools(every):
+            beside = next(span for span in every if any(_asked_for(child, made) for child in span.children))
+            beside.children.append(made)
+            beside.children.sort(key=lambda span: (span.start, str(span.order)))
+            every.append(made)
         self.nodes = {span.name for span in every if span.kind == "node"}
         told = [span for span in every if span.kind in _CALLS]
         self.has_content = not told or any(span.has_content and span.input != {} for span in told)
@@ -112,6 +129,8 @@ class _Conversation:
         self._keys = _keys(every)
         self._paused: set[tuple[str, str]] = set()
         self.inputs = [self._input(turn) for turn in turns]
+        if not any(self.inputs):
+            self.inputs = [self._question(turn) for turn in turns]
 
     @property
     def name(self) -> str:
@@ -119,13 +138,17 @@ class _Conversation:
         first = self.inputs[0]
         text = first if isinstance(first, str) else ""
         named = self.turns[0].name if self.turns[0].name not in _GENERIC else ""
-        return clip(": ".join(filter(None, (named, " ".join(text.split())))), _LONGEST_NAME) or "conversation"
+        name = (
+            ": ".join(filter(None, (named, " ".join(text.split())))) or self.turns[0].name or "conversation"
+        )
+        return clip(name, _LONGEST_NAME)
 
     def trace(self, source: str, name: str) -> RunTrace:
         """Return the trace with all events."""
         events: list[Event] = []
         for number, turn in enumerate(self.turns, start=1):
-            events += self._turn(turn, number, events)
+            for event in self._turn(turn, number, events):
+                events.append(event)
         calls: dict[int, int] = {}
         at = 0.0
         for event in events:
@@ -133,20 +156,31 @@ class _Conversation:
             if "call" in event:
                 event["call"] = calls.setdefault(event["call"], len(calls) + 1)
         head = {
-            **{"event": "trace", "format": source, "scenario": name, "id": name, "manifest": None, "dialect": None},
+            **{
+                "event": "trace",
+                "format": source,
+                "scenario": name,
+                "id": name,
+                "manifest": None,
+                "dialect": None,
+            },
             **{"agent": None, "variant": None, "repeat": 0, "seed": 0, "status": events[-1]["status"]},
             **{"verdict": None, "digest": None, "kinds": {}},
         }
-        return RunTrace(head, events, missing=missing(self.spans, events))
+        return RunTrace(head, events, missing=missing(self.spans, events, self.has_content))
 
     def _input(self, turn: Span) -> Any:
-        """Return what a turn began with: its input, that of what it contains, or the question of its first request."""
+        """Return what a turn began with: its input, or that of what it contains."""
         span: Span | None = turn
         while span is not None:
             if span.input is not ABSENT and span.kind != "model" and (self.has_content or span.input != {}):
                 return self._told(span.input)
             inner = [child for child in span.children if child.kind in ("agent", "step")]
             span = inner[0] if len(inner) == 1 == len(span.children) else None
+        return ABSENT
+
+    def _question(self, turn: Span) -> Any:
+        """Return the question of the first request of a turn."""
         asked = [span for span in (turn, *turn.below()) if span in self._asked]
         questions = [each for each in asked[0].input if each["type"] == "human"] if asked else []
         return last_text(questions) if questions else ABSENT
@@ -155,24 +189,33 @@ class _Conversation:
         """Return an input: text for the one message of a state that has nothing else."""
         if is_command(value):
             return value
-        if isinstance(value, Mapping) and set(value) == {"args", "kwargs"} and isinstance(value["args"], list):
-            questions = {each["content"] for each in self._asked[0].input if each["type"] == "human"} if self._asked else set()
+        if (
+            isinstance(value, Mapping)
+            and set(value) == {"args", "kwargs"}
+            and isinstance(value["args"], list)
+        ):
+            questions = (
+                {each["content"] for each in self._asked[0].input if each["type"] == "human"}
+                if self._asked
+                else set()
+            )
             texts = [each for each in value["args"] if isinstance(each, str) and each in questions]
             value = texts[0] if texts else value
         if isinstance(value, str) and value in self._keys:
             return {self._keys[value]: value}
         value = state(value)
         if isinstance(value, dict) and isinstance(said := value.get("messages"), list) and said:
-            rest = [each for key, each in value.items() if key != "messages" and each not in ("", None, [], {})]
+            rest = [
+                each for key, each in value.items() if key != "messages" and each not in ("", None, [], {})
+            ]
             if not rest and len(said) == 1 and isinstance(said[0], dict) and said[0].get("type") == "human":
                 return said[0]["content"]
         return value
 
     def _turn(self, turn: Span, number: int, before: list[Event]) -> Iterator[Event]:
         at, value = self._at(turn.start), self.inputs[number - 1]
-        known = any(each is not ABSENT for each in self.inputs)
         # A turn without an input among others with one was resumed: some exporters do not write what with.
-        if is_command(value) or (value is ABSENT and number > 1 and known and turn.kind != "model"):
+        if is_command(value) or (value is ABSENT and number > 1 and any(self.inputs)):
             if before[-1]["status"] == "completed":
                 before[-1] |= {"status": "interrupted", "output": None}
             given = value["resume"] if is_command(value) else ABSENT
@@ -180,21 +223,39 @@ class _Conversation:
         else:
             self._paused.clear()
             yield _valued({"event": "input", "at": at, "graph": ""}, value, "the input")
-        inside = [turn] if turn.kind in ("model", "tool", "node") else turn.children
+        inside = [turn] if turn.kind in (*_CALLS, "node") else turn.children
         events = self._inside(inside, "", "" if turn.kind == "model" else turn.name, number)
-        yield from events
+        for event in events:
+            if event["event"] == "node_resume" and before[-1]["event"] == "node_pause":  # both in one span
+                yield self._ended(event["at"]) | {"status": "interrupted"}
+                yield _valued(
+                    {"event": "resume", "at": event["at"], "graph": ""}, ABSENT, "the answer to the pause"
+                )
+            yield event
         yield self._end(turn, events)
 
     def _end(self, turn: Span, events: Sequence[Event]) -> Event:
-        end: Event = {"event": "end", "at": self._at(turn.end), "graph": "", "status": "completed", "output": None, "error": None, "node": None}
+        end = self._ended(self._at(turn.end))
         output = self._output(turn)
         asked = isinstance(output, Mapping) and "__interrupt__" in output
-        if asked or any(each["event"] == "node_pause" for each in events) or (turn.failure and turn.failure.is_pause):
+        if asked or self._paused or (turn.failure and turn.failure.is_pause):
             return end | {"status": "interrupted"}
         if turn.failure:
             failed = [each["graph"] + each["node"] for each in events if each["event"] == "node_error"]
-            return end | {"status": "failed", "error": self._error(turn.failure), "node": failed[0] if failed else None}
-        return end | {"output": None if output is ABSENT else output} | ({"gap": "the output"} if output is ABSENT else {})
+            return end | {
+                "status": "failed",
+                "error": self._error(turn.failure),
+                "node": failed[0] if failed else None,
+            }
+        return (
+            end
+            | {"output": None if output is ABSENT else output}
+            | ({"gap": "the output"} if output is ABSENT else {})
+        )
+
+    def _ended(self, at: float) -> Event:
+        end: Event = {"event": "end", "at": at, "graph": "", "status": "completed"}
+        return end | {"output": None, "error": None, "node": None}
 
     def _output(self, turn: Span) -> Any:
         """Return the output of a turn; without one, that of what it contains, or else the last reply."""
@@ -208,15 +269,19 @@ class _Conversation:
             inner = [child for child in span.children if child.kind in ("agent", "step")]
             span = inner[0] if len(inner) == 1 == len(span.children) else None
         replies = [each for each in (turn, *turn.below()) if each.kind == "model"]
-        last = replies[-1].output if replies and not self.nodes else ABSENT
-        return last["text"] if last is not ABSENT and not last.get("tool_calls") else ABSENT
+        last = replies[-1].output if replies and not self._has_graph else ABSENT
+        return last["text"] if last and not last.get("tool_calls") else ABSENT
 
     def _inside(self, spans: Sequence[Span], graph: str, node: str, turn: int) -> list[Event]:
         """Return the events of spans side by side, in order: of supersteps, then of time."""
         steps = all(span.step is not None for span in spans if span.kind == "node")
-        ordered = sorted(spans, key=lambda span: span.step or 0) if steps and _of(spans, "node") else list(spans)
+        ordered = (
+            sorted(spans, key=lambda span: span.step or 0) if steps and _of(spans, "node") else list(spans)
+        )
         events: list[Event] = []
-        for _, together in groupby(ordered, key=lambda span: span.step if steps and span.kind == "node" else None):
+        for _, together in groupby(
+            ordered, key=lambda span: span.step if steps and span.kind == "node" else None
+        ):
             each = [self._events(span, graph, node, turn) for span in together]
             events += merge(*each, key=itemgetter("at"))
         at = 0.0
@@ -229,12 +294,15 @@ class _Conversation:
             case "node":
                 return self._node(span, graph, turn)
             case "route":
-                route = {"event": "route", "at": self._at(span.start), "graph": graph, "source": span.input or node}
-                return [route | {"target": span.output, "condition": "hand-off"}]
+                above, _, name = str(span.input or node).rpartition("/")
+                route = {"graph": above and f"{above}/", "source": name, "target": span.output}
+                return [{"event": "route", "at": self._at(span.start), **route, "condition": "hand-off"}]
             case "model" | "tool" | "handler" | "retrieval":
                 call = self._call(span, node)
                 return [call, *self._inside(span.children, graph, node, turn), self._answer(span)]
-        return self._inside(span.children, graph, span.name if span.kind == "agent" and not graph else node, turn)
+        return self._inside(
+            span.children, graph, span.name if span.kind == "agent" and not graph else node, turn
+        )
 
     def _node(self, span: Span, graph: str, turn: int) -> list[Event]:
         path = f"{graph}{span.name}"
@@ -252,11 +320,14 @@ class _Conversation:
             pause = {"event": "node_pause", "at": end, **start, "latency": latency, "values": values or []}
             return [*events, pause | ({} if values else {"gap": "what the pause asks"})]
         if span.failure:
-            return [*events, {"event": "node_error", "at": end, **start, **self._error(span.failure), "latency": latency}]
+            return [
+                *events,
+                {"event": "node_error", "at": end, **start, **self._error(span.failure), "latency": latency},
+            ]
         update, goto = update_of(span.output) if span.output is not ABSENT else ({}, [])
         if isinstance(update, str) and update in self._keys:
             update = {self._keys[update]: update}
-        gap = {} if span.output is not ABSENT or not self.has_content else {"gap": "the update"}
+        gap = {} if self.has_content or span.output is not ABSENT else {"gap": "the update"}
         events.append({"event": "node_end", "at": end, **start, "update": update, "latency": latency} | gap)
         routes = [*((target, "Command") for target in goto), *span.routes]
         for target, condition in routes:
@@ -266,7 +337,12 @@ class _Conversation:
         return events
 
     def _call(self, span: Span, node: str) -> Event:
-        event: Event = {"event": "call", "at": self._at(span.start), "call": id(span), "kind": _CALLS[span.kind]}
+        event: Event = {
+            "event": "call",
+            "at": self._at(span.start),
+            "call": id(span),
+            "kind": _CALLS[span.kind],
+        }
         event |= {"name": span.name, "node": node}
         given = ABSENT if span.input == {} and not self.has_content else span.input
         request: dict[str, Any] = {}
@@ -281,17 +357,23 @@ class _Conversation:
 
     def _answer(self, span: Span) -> Event:
         latency = round(max(0.0, span.end - span.start), 6)
-        event: Event = {"event": "answer", "at": self._at(span.end), "call": id(span), "ok": True, "latency": latency}
+        event: Event = {
+            "event": "answer",
+            "at": self._at(span.end),
+            "call": id(span),
+            "ok": True,
+            "latency": latency,
+        }
         if span.failure and not span.failure.is_pause:
             return event | {"ok": False, "error": self._error(span.failure)}
         if span.kind != "model":
             return _valued(event, state(span.output), "the result")
         if span.output is ABSENT:
             return _valued(event, ABSENT, "the reply") | {"usage": span.usage}
-        value = span.output | ({"usage": span.usage} if span.usage else {})
-        if span.finish_reason:
-            value["finish_reason"] = span.finish_reason
-        return event | {"value": value, "usage": span.usage}
+        return event | {
+            "value": span.output | ({"usage": span.usage} if span.usage else {}),
+            "usage": span.usage,
+        }
 
     def _error(self, failure: Failure) -> dict[str, str]:
         """Return a failure as data. Its message may hold prompts that were not to be exported."""
@@ -305,8 +387,9 @@ def _of(spans: Sequence[Span], kind: str) -> list[Span]:
     return [span for span in spans if span.kind == kind]
 
 
-def _is_parent(span: Span, made: Span, child: Span) -> bool:
-    return child.kind == "model" and made.id.startswith(f"{child.id}/") and made.trace == child.trace
+def _asked_for(model: Span, made: Span) -> bool:
+    """True if a call of a tool was made from the reply of this model."""
+    return model.kind == "model" and made.parent == model.id and made.trace == model.trace
 
 
 def _valued(event: Event, value: Any, what: str) -> Event:
@@ -317,7 +400,12 @@ def _keys(spans: Sequence[Span]) -> dict[str, str]:
     """Return the keys of texts in states: OpenInference writes a mapping with one text as the bare text."""
     if not any("openinference" in span.source and span.kind == "node" for span in spans):
         return {}
-    states = [value for span in spans if span.kind in ("node", "step", "agent") for value in (span.input, span.output)]
+    states = [
+        value
+        for span in spans
+        if span.kind in ("node", "step", "agent")
+        for value in (span.input, span.output)
+    ]
     return {
         value: str(key)
         for each in states
@@ -335,9 +423,18 @@ def _find_nodes(turn: Span, has_graph: bool) -> None:
         if span.kind in ("step", "agent"):
             if has_graph and span.node == span.name and span.name[:2] != "__" and not _is_inside(span, above):
                 span.kind = "node"
-            elif not has_graph and span.kind == "agent" and span.name not in (turn.name, above.name if above else ""):
+            elif (
+                not has_graph
+                and span.kind == "agent"
+                and span.name not in (turn.name, above.name if above else "")
+            ):
                 span.kind = "node"
-            elif above is not None and _is_inside(span, above) and not span.children and isinstance(span.output, str):
+            elif (
+                above is not None
+                and _is_inside(span, above)
+                and not span.children
+                and isinstance(span.output, str)
+            ):
                 above.routes = [(span.output, span.name)]
         inside = span if span.kind == "node" else above
         waiting += [(child, inside) for child in reversed(span.children)]

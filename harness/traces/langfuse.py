@@ -77,7 +77,10 @@ def _span(record: Mapping[str, Any]) -> Span:
         span.output = reply_of(gave) if gave is not None else ABSENT
         span.call = str(attributes.get("gen_ai.response.id") or "")
         used = record.get("usageDetails") or record.get("usage") or {}
-        for key, names in (("input_tokens", ("input", "prompt_tokens")), ("output_tokens", ("output", "completion_tokens"))):
+        for key, names in (
+            ("input_tokens", ("input", "prompt_tokens")),
+            ("output_tokens", ("output", "completion_tokens")),
+        ):
             if tokens := next((used[name] for name in names if used.get(name)), 0):
                 span.usage[key] = int(tokens)
     elif span.kind == "tool":

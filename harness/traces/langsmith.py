@@ -70,7 +70,9 @@ def _span(run: Mapping[str, Any]) -> Span:
     given, gave = run.get("inputs"), run.get("outputs")
     if span.kind == "model":
         called = extra.get("invocation_params") or {}
-        span.name = str(meta.get("ls_model_name") or called.get("model") or (given or {}).get("model") or span.name)
+        span.name = str(
+            meta.get("ls_model_name") or called.get("model") or (given or {}).get("model") or span.name
+        )
         span.input, offered = request_of(given) if given else (ABSENT, [])
         span.tools = tool_names(called.get("tools")) or offered
         span.output = reply_of(gave) if gave else ABSENT

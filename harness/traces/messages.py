@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from harness.graph.to_json import MAX_DEPTH
+from harness.graph.to_json import MAX_DEPTH, as_text
 from harness.traces.spans import ABSENT, Failure
 
 Message = dict[str, Any]
@@ -17,6 +17,8 @@ _ROLES: Final = {
     **{"user": "human", "human": "human", "assistant": "ai", "ai": "ai", "AIMessageChunk": "ai"},
     **{"system": "system", "developer": "system", "tool": "tool", "function": "tool"},
 }
+CUT_SHORT: Final = ("length", "max_tokens", "content_filter", "refusal")
+"""Reasons why a reply ended that say that it is not whole. Others differ between providers and mean nothing."""
 REDACTED: Final = "__REDACTED__"
 _LONGEST_REPR: Final = 200_000
 _COMMAND: Final = {"graph", "update", "resume", "goto"}
@@ -139,13 +141,16 @@ def reply_of(value: Any) -> dict[str, Any] | Any:
     value = unwrapped(value)
     if isinstance(value, str):
         return {"text": value}
+    told = value if isinstance(value, Mapping) else {}
     if isinstance(value, Mapping):
         if isinstance(generations := value.get("generations"), list):
             first = generations[0] if generations else {}
             first = first[0] if isinstance(first, list) and first else first
+            told = first.get("generation_info") or {} if isinstance(first, Mapping) else {}
             value = [first.get("message") or first.get("text", "")] if isinstance(first, Mapping) else []
         elif isinstance(choices := value.get("choices"), list):
-            value = [each.get("message") for each in choices[:1] if isinstance(each, Mapping)]
+            told = choices[0] if choices and isinstance(choices[0], Mapping) else {}
+            value = [told.get("message")]
         elif isinstance(value.get("output"), list):  # the Responses API
             value = value["output"]
         elif "role" in value or _is_message(value):
@@ -160,6 +165,10 @@ def reply_of(value: Any) -> dict[str, Any] | Any:
     reply: dict[str, Any] = {"text": "".join(str(each["content"]) for each in said)}
     if calls := [call for each in said for call in each.get("tool_calls", ())]:
         reply["tool_calls"] = calls
+    last = value[-1] if isinstance(value[-1], Mapping) else {}
+    for reason in (told.get("finish_reason"), told.get("stop_reason"), last.get("finish_reason")):
+        if reason in CUT_SHORT:
+            reply["finish_reason"] = reason
     return reply
 
 
@@ -220,7 +229,7 @@ def _parts(content: Any) -> tuple[Any, list[Any], list[Message]]:
             blocks = isinstance(result, list) and all(
                 isinstance(each, Mapping) and "text" in each for each in result
             )
-            text = "".join(str(each["text"]) for each in result) if blocks else result
+            text = "".join(str(each["text"]) for each in result) if blocks else as_text(result)
             number = part.get("id") if kind == "tool_call_response" else None
             id_ = number or part.get("tool_use_id") or part.get("call_id") or ""
             results.append({"type": "tool", "content": text, "tool_call_id": str(id_)})
@@ -256,7 +265,7 @@ def tool_call(call: Mapping[str, Any]) -> dict[str, Any]:
 def result_of(value: Any) -> tuple[Any, str, Failure | None]:
     """Return what a tool gave back, the id of its call, and the failure that LangChain handed to the model."""
     value = unwrapped(value)
-    if isinstance(value, Mapping) and "output" in value and len(value) == 1:
+    if isinstance(value, Mapping) and "output" in value and set(value) <= {"output", "kwargs"}:
         value = unwrapped(value["output"])
     if not isinstance(value, Mapping) or not _is_message(value):
         return state(value), "", None

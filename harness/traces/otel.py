@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from harness.traces.messages import (
+    CUT_SHORT,
     REDACTED,
     failure_of,
     messages,
@@ -30,7 +31,11 @@ _KINDS: Final[Mapping[str, Kind]] = {
     **{"retriever": "retrieval", "chain": "step", "span": "step", "task": "step"},
 }
 _LOGFIRE: Final[Mapping[str, Kind]] = {
-    **{"Function: {name}": "tool", "Agent run: {name!r}": "agent", "Handoff: {from_agent} → {to_agent}": "route"},
+    **{
+        "Function: {name}": "tool",
+        "Agent run: {name!r}": "agent",
+        "Handoff: {from_agent} → {to_agent}": "route",
+    },
 }
 _META: Final = ("traceloop.association.properties.", "langfuse.observation.metadata.")
 _LEGACY: Final = ("gen_ai.prompt", "gen_ai.completion")
@@ -39,7 +44,9 @@ _LOGS: Final = "gen_ai."
 
 def recognises(records: Sequence[Any]) -> bool:
     """True for batches of spans or of log records."""
-    return any(isinstance(each, Mapping) and ("resourceSpans" in each or "resourceLogs" in each) for each in records)
+    return any(
+        isinstance(each, Mapping) and ("resourceSpans" in each or "resourceLogs" in each) for each in records
+    )
 
 
 def read(records: Sequence[Any]) -> Iterator[Span]:
@@ -101,7 +108,10 @@ def _span(scope: str, record: Record, logged: Sequence[Record]) -> Span | None:
         end=int(record.get("endTimeUnixNano") or record["startTimeUnixNano"]) / 1e9,
         source=scope,
         order=int(record["startTimeUnixNano"]),
-        thread=str(_first(a, "gen_ai.conversation.id", "session.id", "langfuse.session.id") or meta.get("thread_id", "")),
+        thread=str(
+            _first(a, "gen_ai.conversation.id", "session.id", "langfuse.session.id")
+            or meta.get("thread_id", "")
+        ),
         place=str(meta.get("langgraph_checkpoint_ns", "")),
         node=str(meta.get("langgraph_node", "")),
         step=meta.get("langgraph_step", a.get("harness.step")),
@@ -112,10 +122,13 @@ def _span(scope: str, record: Record, logged: Sequence[Record]) -> Span | None:
     elif span.kind == "tool" or span.kind == "retrieval":
         _tool(span, a)
     elif span.kind == "route":
-        span.input, span.output = _first(a, "from_agent", "input.value"), _first(a, "to_agent", "output.value")
+        span.input, span.output = (
+            _first(a, "from_agent", "input.value"),
+            _first(a, "to_agent", "output.value"),
+        )
     elif span.kind != "other":
         _data(span, a)
-    if scope == "harness" and span.kind == "step":
+    if span.kind == "step" and "harness.node" in a and "harness.effect.kind" not in a:
         span.node = span.name
     return span
 
@@ -125,7 +138,12 @@ def _first(a: Record, *names: str) -> Any:
 
 
 def _kind(a: Record, operation: Any) -> Kind:
-    if a.get("openinference.span.kind") == "TOOL" and "tool.name" not in a and "agent" not in a and _is_handoff(a):
+    if (
+        a.get("openinference.span.kind") == "TOOL"
+        and "tool.name" not in a
+        and "agent" not in a
+        and _is_handoff(a)
+    ):
         return "route"
     for name in ("langfuse.observation.type", "openinference.span.kind"):
         if kind := _KINDS.get(str(a.get(name, "")).lower()):
@@ -140,13 +158,18 @@ def _kind(a: Record, operation: Any) -> Kind:
 
 
 def _is_handoff(a: Record) -> bool:
-    return all(isinstance(a.get(name), str) for name in ("input.value", "output.value")) and "input.mime_type" not in a
+    return (
+        all(isinstance(a.get(name), str) for name in ("input.value", "output.value"))
+        and "input.mime_type" not in a
+    )
 
 
 def _name(a: Record, record: Record) -> str:
     if "harness.node" in a and "harness.effect.kind" not in a:
         return str(a["harness.node"]).rpartition("/")[2]
-    named = _first(a, "gen_ai.tool.name", "tool.name", "traceloop.entity.name", "gen_ai.task.name", "test.case.name")
+    named = _first(
+        a, "gen_ai.tool.name", "tool.name", "traceloop.entity.name", "gen_ai.task.name", "test.case.name"
+    )
     named = named or _first(a, "gen_ai.agent.name", "gen_ai.workflow.name", "agent.name")
     if "logfire.msg_template" in a:
         named = named or a.get("name")
@@ -171,7 +194,11 @@ def _failure(a: Record, record: Record) -> Any:
     for event in record.get("events") or ():
         if event.get("name") == "exception":
             e = _attributes(event)
-            kind = "ModelRetry" if a.get("pydantic_ai.tool.retry.cause") == "model_retry" else e.get("exception.type")
+            kind = (
+                "ModelRetry"
+                if a.get("pydantic_ai.tool.retry.cause") == "model_retry"
+                else e.get("exception.type")
+            )
             return failure_of(str(kind or ""), str(e.get("exception.message") or ""))
     status = record.get("status") or {}
     told = a.get("langfuse.observation.status_message")
@@ -185,12 +212,22 @@ def _failure(a: Record, record: Record) -> Any:
 
 def _model(span: Span, a: Record, logged: Sequence[Record]) -> None:
     span.name = str(
-        _first(a, "gen_ai.request.model", "llm.model_name", "langfuse.observation.model.name", "gen_ai.response.model")
+        _first(
+            a,
+            "gen_ai.request.model",
+            "llm.model_name",
+            "langfuse.observation.model.name",
+            "gen_ai.response.model",
+        )
         or span.name
     )
     defined = unwrapped(_first(a, "gen_ai.tool.definitions"))
     span.tools = tool_names(defined) or tool_names(
-        [each.get("tool", {}).get("json_schema") for each in _numbered(a, "llm.tools") if isinstance(each, Mapping)]
+        [
+            each.get("tool", {}).get("json_schema")
+            for each in _numbered(a, "llm.tools")
+            if isinstance(each, Mapping)
+        ]
     )
     asked, said = _messages_in(a, logged)
     span.input = messages(asked) if asked else ABSENT
@@ -208,14 +245,23 @@ def _model(span: Span, a: Record, logged: Sequence[Record]) -> None:
     span.call = str(_first(a, "gen_ai.response.id", "response_id") or "")
     counted = unwrapped(a.get("langfuse.observation.usage_details")) or {}
     for key, names in (
-        ("input_tokens", ("gen_ai.usage.input_tokens", "llm.token_count.prompt", "gen_ai.usage.prompt_tokens")),
-        ("output_tokens", ("gen_ai.usage.output_tokens", "llm.token_count.completion", "gen_ai.usage.completion_tokens")),
+        (
+            "input_tokens",
+            ("gen_ai.usage.input_tokens", "llm.token_count.prompt", "gen_ai.usage.prompt_tokens"),
+        ),
+        (
+            "output_tokens",
+            ("gen_ai.usage.output_tokens", "llm.token_count.completion", "gen_ai.usage.completion_tokens"),
+        ),
     ):
-        value = _first(a, *names) or _first(counted, key.removesuffix("_tokens"), "prompt_tokens" if key[0] == "i" else "completion_tokens")
+        value = _first(a, *names) or _first(
+            counted, key.removesuffix("_tokens"), "prompt_tokens" if key[0] == "i" else "completion_tokens"
+        )
         if value is not None:
             span.usage[key] = int(value)
-    reasons = a.get("gen_ai.response.finish_reasons") or [a.get("llm.finish_reason")]
-    span.finish_reason = reasons[0] if isinstance(reasons, list) and reasons[0] else None
+    for reason in a.get("gen_ai.response.finish_reasons") or [a.get("llm.finish_reason")]:
+        if span.output and reason in CUT_SHORT:
+            span.output["finish_reason"] = reason
 
 
 def _messages_in(a: Record, logged: Sequence[Record]) -> tuple[list[Any], Any]:
@@ -230,7 +276,9 @@ def _messages_in(a: Record, logged: Sequence[Record]) -> tuple[list[Any], Any]:
         else:
             asked.append({"role": str(event["event"]).split(".")[1], **event})
     for name, legacy in zip(("llm.input_messages", "llm.output_messages"), _LEGACY, strict=True):
-        flat = [_flat_message(each.get("message", each)) for each in (*_numbered(a, name), *_numbered(a, legacy))]
+        flat = [
+            _flat_message(each.get("message", each)) for each in (*_numbered(a, name), *_numbered(a, legacy))
+        ]
         # OpenInference writes a role even where the content is hidden.
         if any(len(each) > 1 for each in flat):
             asked, said = (flat, said) if "input" in name else (asked, flat)
@@ -261,7 +309,11 @@ def _lists(tree: Any) -> Any:
 
 
 def _flat_message(message: Record) -> dict[str, Any]:
-    blocks = [each.get("message_content", each) for each in message.get("contents") or () if isinstance(each, Mapping)]
+    blocks = [
+        each.get("message_content", each)
+        for each in message.get("contents") or ()
+        if isinstance(each, Mapping)
+    ]
     texts = [str(block["text"]) for block in blocks if "text" in block]
     calls = [each.get("tool_call", each) for each in message.get("tool_calls") or ()]
     kept = {key: message[key] for key in ("role", "content", "tool_call_id", "name") if key in message}
@@ -269,14 +321,30 @@ def _flat_message(message: Record) -> dict[str, Any]:
 
 
 def _tool(span: Span, a: Record) -> None:
-    given = unwrapped(_first(a, "gen_ai.tool.call.arguments", "langfuse.observation.input", "traceloop.entity.input", "input.value", "input"))
+    given = unwrapped(
+        _first(
+            a,
+            "gen_ai.tool.call.arguments",
+            "langfuse.observation.input",
+            "traceloop.entity.input",
+            "input.value",
+            "input",
+        )
+    )
     if isinstance(given, Mapping) and "input_str" in given:  # LangChain's, by Traceloop
         kwargs = given.get("kwargs") if isinstance(given.get("kwargs"), Mapping) else {}
         span.call = str(kwargs.get("tool_call_id") or "")
         given = given.get("inputs") or unwrapped(given["input_str"])
     if given is not None:
         span.input = arguments_of(given)
-    gave = _first(a, "gen_ai.tool.call.result", "langfuse.observation.output", "traceloop.entity.output", "output.value", "output")
+    gave = _first(
+        a,
+        "gen_ai.tool.call.result",
+        "langfuse.observation.output",
+        "traceloop.entity.output",
+        "output.value",
+        "output",
+    )
     if gave is not None:
         span.output, call, failure = result_of(gave)
         span.call, span.failure = span.call or call, span.failure or failure

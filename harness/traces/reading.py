@@ -97,7 +97,9 @@ def _records(path: Path, content: bytes) -> list[Any]:
     except RecursionError:
         raise _damaged(path, 1, "this is nested too deeply") from None
     except ValueError:
-        values = [_value(path, number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+        values = [
+            _value(path, number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()
+        ]
     if not values:
         raise _damaged(path, 1, "the file is empty")
     return [item for value in values for item in (value if isinstance(value, list) else [value])]

@@ -13,7 +13,10 @@ agents, such as the request of a web server."""
 
 
 class Absent:
-    """The type of `ABSENT`, which stands for a value that the export does not have."""
+    """The type of `ABSENT`, which stands for a value that the export does not have. It is false."""
+
+    def __bool__(self) -> bool:
+        return False
 
     def __repr__(self) -> str:
         return "nothing"
@@ -68,7 +71,6 @@ class Span:
     failure: Failure | None = None
     tools: list[str] = field(default_factory=list)
     usage: dict[str, int] = field(default_factory=dict)
-    finish_reason: str | None = None
     call: str = ""
     routes: list[tuple[str, str]] = field(default_factory=list)
     children: list[Span] = field(default_factory=list)

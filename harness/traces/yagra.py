@@ -14,7 +14,10 @@ _MODELS = ("llm", "structured_llm", "streaming_llm")
 
 def recognises(records: Sequence[Any]) -> bool:
     """True for golden runs and traces."""
-    return any(isinstance(each, Mapping) and "workflow_name" in each and _visits(each) is not None for each in records)
+    return any(
+        isinstance(each, Mapping) and "workflow_name" in each and _visits(each) is not None
+        for each in records
+    )
 
 
 def _visits(run: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
@@ -35,7 +38,16 @@ def read(records: Sequence[Any]) -> Iterator[Span]:
         began = seconds_of(run.get("created_at") or run.get("started_at"))
         first = visits[0]["input_snapshot"] if visits else {}
         last = {**visits[-1]["input_snapshot"], **visits[-1]["output_snapshot"]} if visits else {}
-        root = Span("run", "", trace, str(run.get("case_name") or run["workflow_name"]), "agent", began, began, "yagra")
+        root = Span(
+            "run",
+            "",
+            trace,
+            str(run.get("case_name") or run["workflow_name"]),
+            "agent",
+            began,
+            began,
+            "yagra",
+        )
         root.input, root.output = run.get("initial_state", first), run.get("final_state", last)
         inside = []
         for step, visit in enumerate(visits, start=1):
@@ -54,15 +66,43 @@ def _visit(visit: Mapping[str, Any], step: int, trace: str, root: Span) -> list[
     name, before, after = str(visit["node_id"]), visit["input_snapshot"], visit["output_snapshot"]
     error = visit.get("error") or {}
     failure = failure_of(str(error.get("error_type")), str(error.get("error_message"))) if error else None
-    node = Span(str(step), "run", trace, name, "node", start, end, "yagra", step, node=name, step=step, failure=failure)
+    node = Span(
+        str(step),
+        "run",
+        trace,
+        name,
+        "node",
+        start,
+        end,
+        "yagra",
+        step,
+        node=name,
+        step=step,
+        failure=failure,
+    )
     node.output = after
     changed = {key: value for key, value in after.items() if key not in before or before[key] != value}
-    call = Span(f"{step}.call", str(step), trace, str(visit["handler"]), "handler", start, end, "yagra", step, node=name)
+    call = Span(
+        f"{step}.call",
+        str(step),
+        trace,
+        str(visit["handler"]),
+        "handler",
+        start,
+        end,
+        "yagra",
+        step,
+        node=name,
+    )
     call.failure, call.input, call.output = failure, before, changed
     if visit["handler"] in _MODELS:
         used = visit.get("llm_call") or {}
         call.kind, call.name, call.input = "model", str(used.get("model") or ""), ABSENT
         said = [value for key, value in changed.items() if key != "__next__"]
         call.output = {"text": as_text(said[0])} if len(said) == 1 else ABSENT
-        call.usage = {f"{kind}_tokens": int(used[key]) for kind, key in (("input", "prompt_tokens"), ("output", "completion_tokens")) if used.get(key)}
+        call.usage = {
+            f"{kind}_tokens": int(used[key])
+            for kind, key in (("input", "prompt_tokens"), ("output", "completion_tokens"))
+            if used.get(key)
+        }
     return [node, call]

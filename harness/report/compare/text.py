@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from harness.report.compare.comparison import Change, Comparison, Side, figures_of
 from harness.report.compare.explanation import CheckChange, Explanation
-from harness.report.compare.first_difference import Difference
+from harness.report.compare.first_difference import Difference, first_difference
 from harness.report.compare.text_diff import diff_lines
 from harness.report.conversation import Row, folded, rows
 from harness.report.encoding import encode
@@ -265,6 +265,20 @@ def whole_lines(found: Explanation, traces: Sequence[RunTrace], *, unfolded: boo
     if found.difference is not None and len(traces) == 2:
         yield "", ""
         yield from _conversations(*traces, unfolded=unfolded)
+
+
+def trace_lines(before: RunTrace, after: RunTrace, *, unfolded: bool = False) -> Iterator[Line]:
+    """Yield the first difference of two traces, and the diff of their conversations."""
+    yield f"{printable(str(before.head['id']))} -> {printable(str(after.head['id']))}", "bold"
+    for name, trace in (("earlier", before), ("later", after)):
+        yield from ((f"  the {name} lacks {printable(text)}", "dim") for text in trace.missing)
+    difference = first_difference(before.events, after.events)
+    if difference is None:
+        yield "the same in both traces", ""
+        return
+    yield from _difference_lines(difference, "")
+    yield "", ""
+    yield from _conversations(before, after, unfolded=unfolded)
 
 
 def _conversations(before: RunTrace, after: RunTrace, *, unfolded: bool) -> Iterator[Line]:
