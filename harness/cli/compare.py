@@ -65,7 +65,7 @@ def command(arguments: tuple[str, ...], scenario: str | None, as_json: str | Non
     changed, and the first event where the traces differ (a route, prompt, reply, call or state update),
     with the line of the manifest. With FILE::NAME one scenario is shown in full, with both conversations.
 
-    A and B may also be two traces: files of runs (…/traces/*.jsonl.gz) or exports of other tools, as of `harness trace`.
+    A and B may also be two traces, as `harness trace` reads them: of runs (…/traces/*.jsonl.gz) or of other tools.
     """
     from harness.report.compare.comparison import Side, compare
     from harness.report.compare.explanation import explain

@@ -6,15 +6,17 @@ tool gave back then stands in a later request.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from harness.graph.to_json import from_json
-from harness.traces.messages import Message, unwrapped
-from harness.traces.spans import ABSENT, Span
+from harness.traces.messages import unwrapped
+from harness.traces.spans import MAX_DEPTH, Kind, Span, mapping
 
 _OUTPUT_TOOLS: Final = "pydantic"
 """Part of the names of exporters whose models return the output by a tool that nothing executes."""
+_AHEAD: Final = 200
+"""How many of the requests that follow may hold what a tool gave back."""
 _SLACK_S: Final = 0.002
 """Times of some exports are in milliseconds."""
 
@@ -23,93 +25,93 @@ def without_repetitions(spans: Sequence[Span]) -> list[Span]:
     """Return the spans with those of one model call joined. The one that tells most stands for all."""
     known = {(span.trace, span.id): span for span in spans}
     models = [span for span in spans if span.kind == "model"]
-    models.sort(key=lambda span: (-_told(span), span.start))
-    kept: list[Span] = []
-    same: dict[tuple[str, str], Span] = {}
-    for span in models:
-        twin = next((each for each in kept if _is_same(span, each, known)), None)
-        if twin is None:
-            kept.append(span)
-            continue
-        same[span.trace, span.id] = twin
-        twin.call, twin.thread = twin.call or span.call, twin.thread or span.thread
-        twin.usage, twin.tools = twin.usage or span.usage, twin.tools or span.tools
-        if span.id == twin.parent and span.trace == twin.trace:
-            twin.parent = span.parent
-    return [span for span in spans if (span.trace, span.id) not in same]
+    left_out: set[Span] = set()
+    running: list[Span] = []
+    for span in sorted(models, key=lambda span: span.start):
+        running = [each for each in running if each.end + _SLACK_S >= span.start]
+        twin = next((each for each in running if _is_same(span, each, known)), None)
+        if twin is not None:
+            kept, other = (twin, span) if _told(twin) >= _told(span) else (span, twin)
+            kept.call, kept.thread = kept.call or other.call, kept.thread or other.thread
+            kept.usage, kept.tools = kept.usage or other.usage, kept.tools or other.tools
+            if _is_above(other, kept, known):
+                kept.parent = other.parent
+            left_out.add(other)
+            running.remove(twin)
+        running.append(span if twin is None else kept)
+    return [span for span in spans if span not in left_out]
 
 
 def _told(span: Span) -> int:
-    return (span.input is not ABSENT) + (span.output is not ABSENT)
+    return bool(span.input) + bool(span.output)
 
 
 def _is_same(span: Span, other: Span, known: Mapping[tuple[str, str], Span]) -> bool:
-    if span.start > other.end + _SLACK_S or other.start > span.end + _SLACK_S:
-        return False
     if _is_above(span, other, known) or _is_above(other, span, known):
         return True
     if span.call and other.call:
         return span.call == other.call
-    inside = other.start - _SLACK_S <= span.start and span.end <= other.end + _SLACK_S
-    return inside and not span.has_content and span.source != other.source
+    bare, whole = (span, other) if _told(span) < _told(other) else (other, span)
+    inside = whole.start - _SLACK_S <= bare.start and bare.end <= whole.end + _SLACK_S
+    return inside and not _told(bare) and bare.source != whole.source
 
 
 def _is_above(span: Span, other: Span, known: Mapping[tuple[str, str], Span]) -> bool:
-    above, depth = known.get((other.trace, other.parent)), 0
-    while above is not None and depth < len(known):
-        if above is span:
-            return True
-        above, depth = known.get((above.trace, above.parent)), depth + 1
+    above = other
+    for _ in range(MAX_DEPTH):
+        above = known.get((above.trace, above.parent))  # type: ignore[assignment]
+        if above is None or above is span:
+            return above is span
     return False
 
 
 def calls_of_tools(spans: Sequence[Span]) -> list[Span]:
-    """Return calls of tools that no span tells of, made from the replies that asked and the requests that follow.
+    """Return calls of tools that no span tells of, beside the models that asked for them.
 
-    Spans of tools get what they lack from the same places. A hand-off to another agent becomes a route.
+    They are made from the replies that asked and the requests that follow; a hand-off to another agent becomes a
+    route. Spans of tools get what they lack from the same places.
     """
-    models, tools = ([span for span in spans if span.kind == kind] for kind in ("model", "tool"))
-    has_routes = any(span.kind == "route" for span in spans)
-    asked = [(model, call) for model in models for call in _calls(model)]
+    ordered = sorted(spans, key=lambda span: span.start)
+    models, tools = ([span for span in ordered if span.kind == kind] for kind in ("model", "tool"))
+    beside = {child: span for span in spans for child in span.children}
+    asked = [
+        (at, call) for at, model in enumerate(models) for call in mapping(model.output).get("tool_calls", ())
+    ]
+    _complete(tools, [(models[at], call) for at, call in asked])
     named = {tool.name for tool in tools}
-    _complete(tools, asked)
+    has_routes = any(span.kind == "route" for span in spans)
     found = []
-    for model, call in asked:
-        later = [each for each in models if each.start > model.start and isinstance(each.input, list)]
-        result, after = _result(call.get("id"), later)
-        if result is None or call["name"] in named or _OUTPUT_TOOLS in model.source:
+    for at, call in asked:
+        model = models[at]
+        result, end = next(_results(call.get("id"), models[at + 1 : at + 1 + _AHEAD]), ("", 0.0))
+        if not end or call["name"] in named or _OUTPUT_TOOLS in model.source:
             continue
-        end = max(after.start, model.end)
-        kind = "route" if _hands_over(result) else "tool"
-        if kind == "route" and has_routes:
+        agent = mapping(from_json(result) if isinstance(result, str) else result)
+        # By this the OpenAI Agents SDK tells a model of a hand-off.
+        kind: Kind = "route" if set(agent) == {"assistant"} else "tool"
+        if (kind == "route" and has_routes) or model not in beside:
             continue
-        id_ = f"{model.id}/{call.get('id')}"
-        tool = Span(id_, model.id, model.trace, call["name"], kind, model.end, end, model.source)
-        tool.order, tool.thread, tool.call = f"{model.order}", model.thread, str(call.get("id"))
-        tool.input, tool.output = call["args"], unwrapped(result["content"])
-        if kind == "route":
-            tool.input, tool.output = "", from_json(result["content"])["assistant"]
-        found.append(tool)
+        id_ = f"{model.id}/{call['id']}"
+        made = Span(
+            id_, model.id, model.trace, call["name"], kind, model.end, max(end, model.end), model.source
+        )
+        made.input, made.output = (
+            ("", agent["assistant"]) if kind == "route" else (call["args"], unwrapped(result))
+        )
+        made.call = call["id"]
+        siblings = beside[model].children
+        siblings.append(made)
+        siblings.sort(key=lambda span: (span.start, str(span.order)))
+        found.append(made)
     return found
 
 
-def _calls(model: Span) -> list[dict[str, Any]]:
-    return list(model.output.get("tool_calls", ())) if isinstance(model.output, dict) else []
-
-
-def _result(id_: Any, later: Sequence[Span]) -> tuple[Message | None, Any]:
-    for model in later:
-        for message in model.input if id_ else ():
+def _results(id_: Any, models: Sequence[Span]) -> Iterator[tuple[Any, float]]:
+    """Yield what requests say that a call of a tool gave back, and when they were made."""
+    for model in models:
+        for message in model.input or () if id_ else ():
             if message["type"] == "tool" and message.get("tool_call_id") == id_:
-                return message, model
-    return None, None
-
-
-def _hands_over(result: Message) -> bool:
-    """True for the result by which the OpenAI Agents SDK tells a model of a hand-off."""
-    content = result["content"]
-    told = from_json(content) if isinstance(content, str) else None
-    return isinstance(told, dict) and set(told) == {"assistant"}
+                yield message["content"], model.start
 
 
 def _complete(tools: Sequence[Span], asked: Sequence[tuple[Span, dict[str, Any]]]) -> None:
@@ -123,6 +125,5 @@ def _complete(tools: Sequence[Span], asked: Sequence[tuple[Span, dict[str, Any]]
             if matches and model.start <= tool.start:
                 left.remove((model, call))
                 tool.call = tool.call or str(call.get("id") or "")
-                if not isinstance(tool.input, Mapping):
-                    tool.input = call["args"]
+                tool.input = tool.input if isinstance(tool.input, Mapping) else call["args"]
                 break

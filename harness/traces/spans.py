@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal, NamedTuple
 
 Kind = Literal["model", "tool", "handler", "retrieval", "node", "agent", "step", "route", "other"]
-"""`step` is a function, chain or graph inside of the app, and may turn out to be a node. `other` has nothing to do with
-agents, such as the request of a web server."""
+"""`step` is a function, chain or graph inside of the app, and may turn out to be a node. `other` has nothing to do
+with agents, such as the request of a web server."""
 
 
 class Absent:
@@ -80,13 +80,21 @@ class Span:
         """True if it has an input or an output."""
         return self.input is not ABSENT or self.output is not ABSENT
 
+    def in_graph(self, meta: Mapping[str, Any]) -> None:
+        """Set what LangGraph tells of its tasks in the metadata of a span."""
+        self.place = str(meta.get("langgraph_checkpoint_ns") or "")
+        self.node = str(meta.get("langgraph_node") or "")
+        step = meta.get("langgraph_step")
+        if isinstance(step, int | float | str) and str(step).isdecimal():
+            self.step = int(step)
+
     def below(self) -> Iterator[Span]:
         """Yield the spans inside, outer ones first."""
-        waiting = [*self.children]
+        waiting = [*reversed(self.children)]
         while waiting:
-            span = waiting.pop(0)
+            span = waiting.pop()
             yield span
-            waiting[:0] = span.children
+            waiting += reversed(span.children)
 
 
 def forest(spans: Iterable[Span]) -> list[Span]:
@@ -125,9 +133,6 @@ def seconds_of(time: Any) -> float:
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
-def arguments_of(given: Any) -> Any:
-    """Return the arguments of a function that Langfuse observed: by name, or one value alone."""
-    if isinstance(given, Mapping) and set(given) == {"args", "kwargs"}:
-        args, kwargs = given["args"], given["kwargs"]
-        return kwargs if not args else args[0] if len(args) == 1 and not kwargs else dict(given)
-    return given
+def mapping(value: Any) -> Mapping[str, Any]:
+    """Return a mapping as it is, and an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
