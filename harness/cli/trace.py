@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -108,7 +109,8 @@ def _list(path: Path, traces: Sequence[RunTrace]) -> None:
     for trace in traces:
         counts = Counter(event["kind"] for event in trace.events if event["event"] == "call")
         calls = ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "no calls"
-        click.echo(printable(f"  {shown_path(path)}::{trace.head['scenario']}  ({calls})"))
+        named = shlex.quote(f"{shown_path(path)}::{trace.head['scenario']}")
+        click.echo(printable(f"  {named}  ({calls})"))
 
 
 def _title_of(head: Mapping[str, Any]) -> list[str]:

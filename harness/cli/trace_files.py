@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     from harness.report.traces import RunTrace
 
 _SCENARIOS: Final = (".yaml", ".yml")
+_TRACES: Final = (".json", ".jsonl", ".gz")
 
 
 def trace_file(argument: str) -> tuple[Path, str] | None:
-    """Return the file and the name in an argument; None if it cannot name a file of traces."""
+    """Return the file and the name in an argument; None if it names something else, such as a scenario or a run."""
     file, _, name = argument.partition("::")
     path = Path(file)
-    if path.suffix in _SCENARIOS or path.name == RESULTS or not path.is_file():
+    if path.suffix in _SCENARIOS or path.name == RESULTS or path.is_dir():
         return None
-    return path, name
+    return (path, name) if path.is_file() or path.suffix in _TRACES else None
 
 
 def traces_named(path: Path, name: str) -> list[RunTrace]:

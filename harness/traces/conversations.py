@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from harness.graph.trace import Event
 from harness.report.traces import RunTrace
-from harness.source.display import clip
 from harness.traces.calls import calls_of_tools, without_repetitions
 from harness.traces.messages import is_command, last_text, state, update_of
 from harness.traces.missing import missing
@@ -63,7 +62,9 @@ class _Conversation:
             begun if begun not in _GENERIC else "",
             " ".join(first.split()) if isinstance(first, str) else "",
         ]
-        return clip(": ".join(filter(None, parts)) or begun or "conversation", _LONGEST_NAME)
+        name = ": ".join(filter(None, parts)) or begun or "conversation"
+        # Whole words are left out, as half a secret would not be recognised as one.
+        return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME].rpartition(' ')[0]} …".strip()
 
     def trace(self, source: str, name: str) -> RunTrace:
         """Return the trace with all events."""
@@ -161,7 +162,8 @@ class _Conversation:
             return self._node(span, graph, turn)
         if span.kind == "route":
             above, _, name = str(span.input or node).rpartition("/")
-            route = _event("route", span.start, graph=above and f"{above}/", source=name, target=span.output)
+            target = str(span.output or "")
+            route = _event("route", span.start, graph=above and f"{above}/", source=name, target=target)
             return [route | {"condition": "hand-off"}]
         if span.kind in _CALLS:
             return [
@@ -252,7 +254,9 @@ def _inherited(turn: Span, side: str) -> Any:
 
 def _question(turn: Span) -> Any:
     """Return the question of the first request of a turn."""
-    asked: Sequence[Any] = next((span.input for span in (turn, *turn.below()) if span.kind == "model" and span.input), [])
+    asked: Sequence[Any] = next(
+        (span.input for span in (turn, *turn.below()) if span.kind == "model" and span.input), []
+    )
     questions = [each for each in asked if each["type"] == "human"]
     return last_text(questions) if questions else ABSENT
 

@@ -155,7 +155,7 @@ def tool_names(value: Any) -> list[str]:
 def messages(values: Any) -> list[Message] | Any:
     """Return messages in our form; ABSENT if their content was not exported."""
     try:
-        return [message for value in values or () for message in _messages_of(value)]
+        return [message for value in _listed(values) for message in _messages_of(value)]
     except _Hidden:
         return ABSENT
 
@@ -189,7 +189,7 @@ def reply_of(value: Any) -> dict[str, Any] | Any:
 
 
 def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [] if value is None else [value]
+    return value if isinstance(value, list) else [value] if value or value == "" else []
 
 
 def _reason(value: Any) -> Any:

@@ -32,7 +32,7 @@ _LIMITS: Final = (
         "openai_v2",
         "calls with structured output (`parse`), if any: opentelemetry-instrumentation-openai-v2 sees none",
     ),
-    ("yagra", "the prompts, and earlier visits of a node: a golden run has each node as it was last"),
+    ("golden", "earlier visits of a node: a golden run has each node as it was last"),
 )
 """What an exporter never writes."""
 _PROVIDERS: Final = "instrument the client of the provider too"

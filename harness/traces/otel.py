@@ -221,7 +221,11 @@ def _model(span: Span, a: Record, logged: Sequence[Record]) -> None:
         asked = [{"role": "system", "parts": system}, *asked]
     if logged:
         asked = [each for each in logged if each["role"] != "choice"]
-        said = [each.get("message") for each in logged if each["role"] == "choice"]
+        said = [
+            {"role": "assistant", **mapping(each.get("message"))}
+            for each in logged
+            if each["role"] == "choice"
+        ]
     for flat in ("llm.input_messages", "gen_ai.prompt"):
         asked = asked or _flat_messages(a, flat)
     for flat in ("llm.output_messages", "gen_ai.completion"):

@@ -17,7 +17,7 @@ from harness.traces import langfuse, langsmith, openai_agents, otel, yagra
 from harness.traces.conversations import traces_of
 from harness.traces.spans import Span
 
-LARGEST_FILE: Final = 256_000_000
+LARGEST_FILE: Final = 100_000_000
 """The most bytes of an export, unpacked."""
 _GZIP: Final = b"\x1f\x8b"
 

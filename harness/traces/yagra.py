@@ -23,21 +23,13 @@ def recognises(records: Sequence[Any]) -> bool:
 def read(records: Sequence[Any]) -> Iterator[Span]:
     """Yield a span for each run, each visit of a node, and each call of a handler or a model."""
     for run in map(mapping, records):
-        saved = mapping(run.get("node_snapshots"))
+        saved = mapping(run.get("node_snapshots"))  # each node once, as it was last
         visits = run.get("nodes") or [saved[name] for name in run.get("execution_path") or ()]
         trace = str(run.get("source_run_id") or run.get("run_id"))
+        name = str(run.get("case_name") or run.get("workflow_name"))
         began = seconds_of(run.get("created_at") or run.get("started_at"))
-        ended = seconds_of(run.get("ended_at")) or began
-        root = Span(
-            "run",
-            "",
-            trace,
-            str(run.get("case_name") or run.get("workflow_name")),
-            "agent",
-            began,
-            ended,
-            "yagra",
-        )
+        source = "yagra golden" if saved else "yagra"
+        root = Span("run", "", trace, name, "agent", began, seconds_of(run.get("ended_at")) or began, source)
         if visits:
             last = {**visits[-1]["input_snapshot"], **visits[-1]["output_snapshot"]}
             root.input = run.get("initial_state", visits[0]["input_snapshot"])
@@ -45,31 +37,35 @@ def read(records: Sequence[Any]) -> Iterator[Span]:
         yield root
         names = [visit["node_id"] for visit in visits]
         for step, visit in enumerate(visits, start=1):
-            # A golden run has each node once, as it was last.
-            yield from _visit(
-                visit, step, root, is_known=not saved or names[step:].count(names[step - 1]) == 0
-            )
+            yield from _visit(visit, step, root, is_known=not saved or names[step - 1] not in names[step:])
 
 
 def _visit(visit: Mapping[str, Any], step: int, root: Span, is_known: bool) -> Iterator[Span]:
     start = seconds_of(visit.get("started_at")) or root.start
-    times = start, seconds_of(visit.get("ended_at")) or start
-    name, before, after = str(visit["node_id"]), visit["input_snapshot"], visit["output_snapshot"]
+    end = seconds_of(visit.get("ended_at")) or start
+    before, after = visit["input_snapshot"], visit["output_snapshot"]
     error, used = mapping(visit.get("error")), mapping(visit.get("llm_call"))
-    is_model = visit["handler"] in _MODELS
-    called = str(used.get("model") or "") if is_model else str(visit["handler"])
-    node = Span(str(step), "run", root.trace, name, "node", *times, "yagra", step, node=name, step=step)
+    node = Span(
+        str(step), "run", root.trace, str(visit["node_id"]), "node", start, end, root.source, step, step=step
+    )
     call = Span(
-        f"{step}.call", node.id, root.trace, called, "model" if is_model else "handler", *times, "yagra", step
+        f"{step}.call", node.id, root.trace, str(visit["handler"]), "handler", start, end, root.source, step
     )
-    node.failure = call.failure = (
-        failure_of(str(error["error_type"]), str(error.get("error_message"))) if error else None
-    )
-    call.usage = usage_of(used)
+    node.node = node.name
+    if error:
+        node.failure = call.failure = failure_of(
+            str(error.get("error_type")), str(error.get("error_message"))
+        )
+    changed = {key: value for key, value in after.items() if key not in before or before[key] != value}
     if is_known:
-        changed = {key: value for key, value in after.items() if key not in before or before[key] != value}
         node.output, call.input, call.output = after, before, changed
-    if is_model and call.output:
-        said = [value for key, value in call.output.items() if key != "__next__"]
-        call.input, call.output = ABSENT, {"text": as_text(said[0])} if len(said) == 1 else ABSENT
+    if visit["handler"] in _MODELS:
+        said = [value for key, value in changed.items() if key != "__next__"]
+        call.kind, call.name, call.usage, call.input = (
+            "model",
+            str(used.get("model") or ""),
+            usage_of(used),
+            ABSENT,
+        )
+        call.output = {"text": as_text(said[0])} if is_known and len(said) == 1 else ABSENT
     yield from (node, call)

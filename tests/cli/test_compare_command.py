@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cli.fixtures import Invoke, WriteFile
+from tests.traces.exports import chat, otlp, span
 
 MANIFEST = """\
 manifest_version: 1
@@ -400,3 +401,41 @@ def test_an_invalid_argument_or_run_is_an_error(
     result = invoke("compare", *arguments)
     assert result.exit_code == 2
     assert said in result.stderr
+
+
+# ---------------------------------------------------------------- files of traces
+
+
+def exported(reply: str) -> str:
+    asked = [("user", "Where is o7?")]
+    root = span("root", name="desk", attributes={"gen_ai.operation.name": "invoke_agent"}, took=3)
+    return otlp(root, chat("c", "root", 1, asked, reply))
+
+
+def test_two_traces_are_compared_by_their_first_difference(invoke: Invoke, write: WriteFile) -> None:
+    write("one.jsonl", exported("In Bern."))
+    write("other.jsonl", exported("In Basel."))
+    told = invoke("compare", "one.jsonl", "other.jsonl").stdout.splitlines()
+    assert told[0] == "desk: Where is o7? -> desk: Where is o7?"
+    assert "    first difference at 2.00 s: the reply to desk" in told
+    found = json.loads(
+        invoke("compare", "one.jsonl", "other.jsonl::desk: Where is o7?", "--json", "-").stdout
+    )
+    assert (found["before"], found["difference"]["kind"]) == ("desk: Where is o7?", "reply")
+    assert "the same in both traces" in invoke("compare", "one.jsonl", "one.jsonl").stdout
+
+
+def test_a_file_of_several_traces_is_compared_by_the_name_of_one(invoke: Invoke, write: WriteFile) -> None:
+    write("one.jsonl", exported("In Bern."))
+    write(
+        "two.jsonl",
+        otlp(
+            *(
+                span("root", "", at, trace=f"{at}", attributes={"gen_ai.operation.name": "invoke_agent"})
+                for at in (1, 2)
+            )
+        ),
+    )
+    told = invoke("compare", "one.jsonl", "two.jsonl")
+    assert (told.exit_code, "two.jsonl has 2 conversations" in told.stderr) == (2, True)
+    assert "name one: 'two.jsonl::root', 'two.jsonl::root (2)'" in told.stderr

@@ -15,6 +15,7 @@ import pytest
 from harness.report.traces import read_trace
 from tests.cli.fixtures import Invoke, RunCommand, WriteFile, WriteSuite
 from tests.forked import Process, run, workers
+from tests.traces.exports import chat, message, otlp, span
 
 TUTORIAL = Path(__file__).parents[2] / "scenarios" / "tutorial"
 RETRIED = "triage.scenario.yaml::two failures of the model are retried"
@@ -208,6 +209,81 @@ def test_the_beginning_of_a_damaged_trace_is_shown(suite: WriteSuite, invoke: In
     assert (
         "reports/latest/traces/1.jsonl.gz:6:1: error: the file is cut off here [trace-damaged]" in done.stderr
     )
+
+
+# ---------------------------------------------------------------- files of traces
+
+GIVEN = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "desk"}
+
+
+def asked(text: str, trace: str, at: int = 0) -> dict[str, Any]:
+    return span(
+        "root", "", at, trace=trace, attributes={**GIVEN, "gen_ai.input.messages": [message(("user", text))]}
+    )
+
+
+def test_an_export_of_another_tool_is_shown_with_what_it_lacks(invoke: Invoke, write: WriteFile) -> None:
+    write("spans.jsonl", otlp(asked("Hi.", "a"), chat("c", "root", 1, trace="a")))
+    assert invoke("trace", "spans.jsonl").stdout.splitlines() == [
+        "desk: Hi.",
+        "completed  otel",
+        "",
+        "       0 s  input:     Hi.",
+        "    1.00 s  ▸ desk (goes on)",
+        "              ▸ llm call: model=gpt-4o tools=<none>",
+        "                prompt:    (not in the export)",
+        "    2.00 s    reply:     (not in the export)  (1.00 s)",
+        "            graph done",
+        "",
+        "missing in this export:",
+        "  the prompt of 1 model call, the reply of 1 model call, the output of 1 turn (content capture was off: set "
+        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=span_only)",
+        "  the nodes and pauses of a graph: opentelemetry-instrumentation-genai-langchain writes none",
+    ]
+
+
+def test_of_several_conversations_one_is_chosen_by_its_name(invoke: Invoke, write: WriteFile) -> None:
+    write("spans.jsonl", otlp(asked("Hi.", "a"), asked("Help!", "b", 1)))
+    assert invoke("trace", "spans.jsonl").stdout.splitlines() == [
+        "spans.jsonl has 2 conversations:",
+        "  'spans.jsonl::desk: Hi.'  (no calls)",
+        "  'spans.jsonl::desk: Help!'  (no calls)",
+    ]
+    assert "input:     Help!" in invoke("trace", "spans.jsonl::desk: Help!").stdout
+    assert (
+        "no conversation 'desk: Help' [unknown-scenario]\n    did you mean"
+        in invoke("trace", "spans.jsonl::desk: Help").stderr
+    )
+
+
+def test_the_events_of_an_export_are_printed_as_json(invoke: Invoke, write: WriteFile) -> None:
+    write("spans.jsonl", otlp(asked("Hi.", "a")))
+    head, *events = map(json.loads, invoke("trace", "spans.jsonl", "--json").stdout.splitlines())
+    assert (head["format"], [event["event"] for event in events]) == ("otel", ["input", "end"])
+    assert head["missing"][0] == "the output of 1 turn"
+
+
+def test_a_secret_in_an_export_is_not_shown(invoke: Invoke, write: WriteFile) -> None:
+    key = f"sk-proj-{'a1' * 24}"
+    write("spans.jsonl", otlp(asked(f"Use {key} please.", "a")))
+    shown = invoke("trace", "spans.jsonl").stdout + invoke("trace", "spans.jsonl", "--json").stdout
+    assert "Use <secret:" in shown
+    assert key[:20] not in shown
+
+
+def test_the_file_of_a_run_is_shown_like_its_scenario(suite: WriteSuite, invoke: Invoke) -> None:
+    suite("{name: counts, input: hello}")
+    invoke("run", ".")
+    title, facts, *rest = invoke("trace", "reports/latest/traces/1.jsonl.gz").stdout.splitlines()
+    assert (title, facts.split()[0]) == (
+        "a.scenario.yaml::counts",
+        "failed" if "failed" in facts else "passed",
+    )
+    assert rest == invoke("trace", "a.scenario.yaml::counts").stdout.splitlines()[2:]
+
+
+def test_an_export_that_does_not_exist_is_an_error(invoke: Invoke) -> None:
+    assert "cannot read the trace runs.json: No such file" in invoke("trace", "runs.json").stderr
 
 
 # ---------------------------------------------------------------- traces of runs
