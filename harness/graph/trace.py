@@ -20,6 +20,9 @@ go on (`Then`); it explains the events around it, so the digest leaves it out. N
 `invocation` ran in one superstep; the event scheduler has no supersteps, and numbers each start. `call` numbers the
 effects; `refused` is true for an effect that was requested and never performed. The request of a model call keeps its
 messages by reference; they are converted when the trace is rendered.
+
+An event that was read from an export of another tool (`harness.traces`) may have `gap`, the name of a value that the
+export lacks, such as "the reply"; the key of that value is then missing.
 """
 
 from __future__ import annotations

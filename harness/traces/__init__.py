@@ -1,5 +1,5 @@
 """Traces of other tools, read as the traces of runs.
 
-Each format is read into spans (`spans`), values of any wrapping become messages and data (`messages`), and one module
-tells the conversations from the spans (`conversations`). `reading.read_traces` is the entrance.
+file ──▶ reading ──▶ otel, langsmith, langfuse, … ──▶ spans ──▶ calls ──▶ turns ──▶ conversations ──▶ RunTrace
+         (format)    (fields; values by messages)               (one each)                            (missing)
 """

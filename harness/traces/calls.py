@@ -16,7 +16,7 @@ from harness.traces.spans import MAX_DEPTH, Kind, Span, mapping
 _OUTPUT_TOOLS: Final = "pydantic"
 """Part of the names of exporters whose models return the output by a tool that nothing executes."""
 _AHEAD: Final = 200
-"""How many of the requests that follow may hold what a tool gave back."""
+"""The most requests that are searched for what a tool gave back."""
 _SLACK_S: Final = 0.002
 """Times of some exports are in milliseconds."""
 

@@ -1,4 +1,4 @@
-"""What an export lacks, in sentences, and how to export more."""
+"""Sentences on what an export lacks, and how to export more."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CONTENT: Final = (
     ("com.anthropic", "the Anthropic SDK writes none: add an instrumentation, such as OpenInference"),
     ("harness", "export with --content"),
 )
-"""How to export content, by a part of the exporter's name. The first that fits counts."""
+"""Ways to export content, by a part of the exporter's name. The first that fits counts."""
 _LIMITS: Final = (
     (
         "genai.langchain",
@@ -34,7 +34,7 @@ _LIMITS: Final = (
     ),
     ("golden", "earlier visits of a node: a golden run has each node as it was last"),
 )
-"""What an exporter never writes."""
+"""Sentences on what exporters never write."""
 _PROVIDERS: Final = "instrument the client of the provider too"
 _RESPONSES: Final = "the Responses API has them outside of the messages, and {} does not export them"
 

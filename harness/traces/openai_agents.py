@@ -1,4 +1,4 @@
-"""What the exporter of the OpenAI Agents SDK posts."""
+"""Posts of the exporter of the OpenAI Agents SDK."""
 
 from __future__ import annotations
 

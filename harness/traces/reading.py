@@ -1,4 +1,9 @@
-"""Read a file of traces: those of our runs, and the exports of others."""
+"""Read a file of traces: those of our runs, and the exports of others.
+
+An export becomes the same events as a run, but for what it lacks: a value that it does not have is left out, `gap` of
+its event names it, and `missing` of the trace has sentences on all. The head has the name of the format, a name for
+the conversation as `scenario` and `id`, and None for what only our runs have.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every export of traces is read into: a forest of spans."""
+"""A forest of spans: every export of traces is read into one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_DEPTH: Final = 100
 
 
 class Failure(NamedTuple):
-    """How a span failed. A pause has the values it asked with (None if they cannot be read), and is no failure."""
+    """The failure of a span. A pause is none; it has the values it asked with, None if they cannot be read."""
 
     type: str
     message: str

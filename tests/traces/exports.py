@@ -27,41 +27,38 @@ def attribute(value: Any) -> dict[str, Any]:
 
 
 def span(
-    id_: str, parent: str = "", at: int = 0, /, *, trace: str = "t", took: int = 1, **fields: Any
+    id_: str,
+    parent: str = "",
+    at: int = 0,
+    /,
+    *,
+    name: str = "",
+    scope: str = GENAI,
+    trace: str = "t",
+    took: int = 1,
+    attributes: Mapping[str, Any] | None = None,
+    **more: Any,
 ) -> dict[str, Any]:
-    """An OTLP span. Times are seconds; other fields than `name`, `scope`, `status` and `events` are attributes.
-
-    `a_b` is the attribute `a.b`; a mapping `attributes` has those whose names do not fit. Values become JSON text.
-    """
-    known = {key: fields.pop(key) for key in ("status", "events") if key in fields}
-    named, scope = fields.pop("name", id_), fields.pop("scope", GENAI)
-    given = {
-        **fields.pop("attributes", {}),
-        **{key.replace("_", "."): value for key, value in fields.items()},
-    }
-    attributes = [{"key": key, "value": attribute(value)} for key, value in given.items()]
+    """An OTLP span with its scope. Times are seconds; mappings and lists of them become JSON text."""
+    given = [{"key": key, "value": attribute(value)} for key, value in (attributes or {}).items()]
     times = {"startTimeUnixNano": f"{at}000000000", "endTimeUnixNano": f"{at + took}000000000"}
     made = {
         "traceId": trace,
         "spanId": id_,
         "parentSpanId": parent,
-        "name": named,
-        **times,
+        "name": name or id_,
         "status": {},
-        **known,
+        **more,
     }
-    return {"scope": {"name": scope}, "spans": [{**made, "attributes": attributes}]}
+    return {"scope": {"name": scope}, "spans": [{**made, **times, "attributes": given}]}
 
 
 def chat(
     id_: str, parent: str, at: int, asked: Any = None, said: Any = None, /, **fields: Any
 ) -> dict[str, Any]:
     """A call of a model by the GenAI conventions, with messages as (role, text) or whole."""
-    attributes = {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.request.model": "gpt-4o",
-        **fields.pop("attributes", {}),
-    }
+    attributes: dict[str, Any] = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-4o"}
+    attributes |= fields.pop("attributes", {})
     if asked is not None:
         attributes["gen_ai.input.messages"] = [message(each) for each in asked]
     if said is not None:
@@ -132,12 +129,7 @@ def calls(trace: RunTrace) -> list[tuple[str, str, Any]]:
     found = []
     for call in told(trace, "call"):
         answer = answers[call["call"]]
-        value = answer.get("value", answer.get("error", f"gap: {answer.get('gap')}"))
-        found.append(
-            (
-                call["kind"],
-                call["name"],
-                value["text"] if call["kind"] == "llm" and "text" in value else value,
-            )
-        )
+        value: Any = answer.get("value", answer.get("error", f"gap: {answer.get('gap')}"))
+        is_reply = call["kind"] == "llm" and isinstance(value, dict) and "text" in value
+        found.append((call["kind"], call["name"], value["text"] if is_reply else value))
     return found

@@ -14,7 +14,9 @@ PAUSED = (
     "GraphInterrupt((Interrupt(value={'question': \"Send it?\"}, id='1', response_schema=None),))"
     "Traceback (most recent call last):\n\n  File x"
 )
-RESUMED = {"input": {"graph": None, "update": None, "resume": {"decision": "send"}, "goto": []}}
+RESUMED: dict[str, Any] = {
+    "input": {"graph": None, "update": None, "resume": {"decision": "send"}, "goto": []}
+}
 
 
 def run(
