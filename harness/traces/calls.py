@@ -22,12 +22,13 @@ _SLACK_S: Final = 0.002
 
 
 def without_repetitions(spans: Sequence[Span]) -> list[Span]:
-    """Return the spans with those of one model call joined. The one that tells most stands for all."""
+    """Return the spans with those of one call joined. The one that tells most stands for all."""
     known = {(span.trace, span.id): span for span in spans}
-    models = [span for span in spans if span.kind == "model"]
     left_out: set[Span] = set()
     running: list[Span] = []
-    for span in sorted(models, key=lambda span: span.start):
+    for span in sorted(
+        (span for span in spans if span.kind in ("model", "tool")), key=lambda span: span.start
+    ):
         running = [each for each in running if each.end + _SLACK_S >= span.start]
         twin = next((each for each in running if _is_same(span, each, known)), None)
         if twin is not None:
@@ -47,13 +48,18 @@ def _told(span: Span) -> int:
 
 
 def _is_same(span: Span, other: Span, known: Mapping[tuple[str, str], Span]) -> bool:
-    if _is_above(span, other, known) or _is_above(other, span, known):
+    """True if two spans, which overlap, are of one call."""
+    if span.kind != other.kind or (span.kind == "tool" and span.name != other.name):
+        return False
+    if span.kind == "model" and (_is_above(span, other, known) or _is_above(other, span, known)):
         return True
     if span.call and other.call:
         return span.call == other.call
     bare, whole = (span, other) if _told(span) < _told(other) else (other, span)
-    inside = whole.start - _SLACK_S <= bare.start and bare.end <= whole.end + _SLACK_S
-    return inside and not _told(bare) and bare.source != whole.source
+    first, last = min(span.start, other.start) + _SLACK_S, max(span.end, other.end) - _SLACK_S
+    inside = any(each.start <= first and last <= each.end for each in (span, other))
+    alike = not _told(bare) or (bare.output and bare.output == whole.output)
+    return inside and bool(alike) and bare.source != whole.source
 
 
 def _is_above(span: Span, other: Span, known: Mapping[tuple[str, str], Span]) -> bool:

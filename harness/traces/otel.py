@@ -194,20 +194,23 @@ def _meta(a: Record) -> dict[str, Any]:
 
 
 def _failure(a: Record, record: Record) -> Failure | None:
-    told = str(a.get("langfuse.observation.status_message") or "")
+    """Return how a span failed. Exceptions that it survived are none, pauses are, whatever the status."""
+    if a.get("harness.paused"):
+        return failure_of("GraphInterrupt", "")
+    status = mapping(record.get("status"))
+    kind = str(a.get("error.type") or "")
+    text = str(a.get("langfuse.observation.status_message") or status.get("message") or "")
     for event in record.get("events") or ():
         if event.get("name") == "exception":
             e = _attributes(event)
-            retried = a.get("pydantic_ai.tool.retry.cause") == "model_retry"
-            kind = "ModelRetry" if retried else str(e.get("exception.type") or "")
-            return failure_of(kind, str(e.get("exception.message") or ""))
-    status = mapping(record.get("status"))
-    if a.get("harness.paused"):
-        return failure_of("GraphInterrupt", "")
-    if status.get("code") in (2, "STATUS_CODE_ERROR") or a.get("langfuse.observation.level") == "ERROR":
-        return failure_of(str(a.get("error.type") or ""), told or str(status.get("message") or ""))
-    found = failure_of("", told) if told else None
-    return found if found and found.is_pause else None
+            kind, text = str(e.get("exception.type") or kind), str(e.get("exception.message") or text)
+    if a.get("pydantic_ai.tool.retry.cause") == "model_retry":
+        kind = "ModelRetry"
+    found = failure_of(kind, text) if kind or text else None
+    has_failed = (
+        status.get("code") in (2, "STATUS_CODE_ERROR") or a.get("langfuse.observation.level") == "ERROR"
+    )
+    return found if has_failed or (found and found.is_pause) else None
 
 
 def _model(span: Span, a: Record, logged: Sequence[Record]) -> None:

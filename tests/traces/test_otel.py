@@ -88,6 +88,36 @@ def test_of_two_reports_of_a_call_that_both_tell_all_the_outer_counts(tmp_path: 
     assert len(calls(trace)) == 1
 
 
+def test_what_two_instrumentations_tell_in_full_is_one_call(tmp_path: Path) -> None:
+    def tool(id_: str, scope: str, **more: Any) -> dict[str, Any]:
+        attributes = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "find",
+            "gen_ai.tool.call.result": "Bern",
+        }
+        return span(id_, "root", 5, scope=scope, attributes=attributes | more)
+
+    twice = [
+        chat("c", "root", 1, ASKED, "Gone.", took=3),
+        chat("d", "root", 2, ASKED, "Gone.", scope="other"),
+    ]
+    tools = [tool("t", "one"), tool("u", "other", **{"gen_ai.tool.call.arguments": {"order": "o7"}})]
+    trace = one(tmp_path, otlp(span("root", attributes=AGENT, took=9), *twice, *tools))
+    assert calls(trace) == [("llm", "gpt-4o", "Gone."), ("tool", "find", "Bern")]
+    assert told(trace, "call")[1]["request"] == {"args": {"order": "o7"}}
+
+
+def test_an_exception_that_a_span_survived_is_no_failure(tmp_path: Path) -> None:
+    event = {"name": "exception", "attributes": [{"key": "exception.type", "value": attribute("ValueError")}]}
+    spans = [graph("g", 0, {}, {}, took=9), node("n", "g", 1, "draft", 1, events=[event], status={"code": 1})]
+    assert [event["event"] for event in one(tmp_path, otlp(*spans)).events] == [
+        "input",
+        "node_start",
+        "node_end",
+        "end",
+    ]
+
+
 def test_calls_side_by_side_are_two_calls(tmp_path: Path) -> None:
     both = [chat("c", "root", 1, took=3), chat("d", "root", 2, took=3)]
     assert len(calls(one(tmp_path, otlp(span("root", attributes=AGENT, took=9), *both)))) == 2
