@@ -84,11 +84,10 @@ class _Conversation:
                 "format": source,
                 "scenario": name,
                 "id": name,
-                "manifest": None,
-                "dialect": None,
+                "status": events[-1]["status"],
             },
-            **{"agent": None, "variant": None, "repeat": 0, "seed": 0, "status": events[-1]["status"]},
-            **{"verdict": None, "digest": None, "kinds": {}},
+            **dict.fromkeys(("manifest", "dialect", "agent", "variant", "verdict", "digest")),
+            **{"repeat": 0, "seed": 0, "kinds": {}},
         }
         return RunTrace(head, events, missing=missing(self._spans, events, self._has_content))
 

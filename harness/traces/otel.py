@@ -20,48 +20,25 @@ from harness.traces.messages import (
 from harness.traces.spans import ABSENT, Failure, Kind, Span, mapping
 
 Record = Mapping[str, Any]
-_KINDS: Final[Sequence[tuple[str, Mapping[str, Kind]]]] = (
-    (
-        "langfuse.observation.type",
-        {
-            "generation": "model",
-            "tool": "tool",
-            "agent": "agent",
-            "retriever": "retrieval",
-            "chain": "step",
-            "span": "step",
-        },
-    ),
-    (
-        "openinference.span.kind",
-        {"LLM": "model", "TOOL": "tool", "AGENT": "agent", "RETRIEVER": "retrieval", "CHAIN": "step"},
-    ),
-    (
-        "logfire.msg_template",
-        {
-            **{"Function: {name}": "tool", "Agent run: {name!r}": "agent"},
-            **{"Handoff: {from_agent} → {to_agent}": "route"},
-        },
-    ),
-    (
-        "gen_ai.operation.name",
-        {
-            **{
-                "chat": "model",
-                "text_completion": "model",
-                "generate_content": "model",
-                "execute_tool": "tool",
-            },
-            **{
-                "retrieval": "retrieval",
-                "invoke_agent": "agent",
-                "invoke_workflow": "agent",
-                "execute_task": "step",
-            },
-        },
-    ),
-    ("traceloop.span.kind", {"tool": "tool", "workflow": "agent", "agent": "agent", "task": "step"}),
-)
+_KINDS: Final[Mapping[str, Mapping[str, Kind]]] = {
+    "langfuse.observation.type": {
+        **{"generation": "model", "tool": "tool", "agent": "agent", "retriever": "retrieval"},
+        **{"chain": "step", "span": "step"},
+    },
+    "openinference.span.kind": {
+        **{"LLM": "model", "TOOL": "tool", "AGENT": "agent", "RETRIEVER": "retrieval", "CHAIN": "step"},
+    },
+    "logfire.msg_template": {
+        **{"Function: {name}": "tool", "Agent run: {name!r}": "agent"},
+        **{"Handoff: {from_agent} → {to_agent}": "route"},
+    },
+    "gen_ai.operation.name": {
+        **{"chat": "model", "text_completion": "model", "generate_content": "model"},
+        **{"execute_tool": "tool", "retrieval": "retrieval", "execute_task": "step"},
+        **{"invoke_agent": "agent", "invoke_workflow": "agent"},
+    },
+    "traceloop.span.kind": {"tool": "tool", "workflow": "agent", "agent": "agent", "task": "step"},
+}
 """The kinds by attributes. The first attribute that is there counts."""
 _SET_UP: Final = ("create_agent", "goto", "embeddings")
 _META: Final = ("traceloop.association.properties.", "langfuse.observation.metadata.")
@@ -171,7 +148,7 @@ def _span(source: str, record: Record, a: Record, logged: Sequence[Record]) -> S
 
 
 def _kind(a: Record) -> Kind:
-    kind = next((kinds[str(a[name])] for name, kinds in _KINDS if str(a.get(name)) in kinds), None)
+    kind = next((kinds[str(a[name])] for name, kinds in _KINDS.items() if str(a.get(name)) in kinds), None)
     if kind == "tool" and "openinference.span.kind" in a and "tool.name" not in a:
         return "route"  # a hand-off of the OpenAI Agents SDK
     if kind is None and ("llm.request.type" in a or "gen_ai.request.model" in a or "request_data" in a):
