@@ -77,7 +77,9 @@ def command(arguments: tuple[str, ...], scenario: str | None, as_json: str | Non
     if scenario is None and (traces := _traces(arguments)):
         if as_json:
             difference = first_difference(*(trace.events for trace in traces))
-            names = {side: trace.head["id"] for side, trace in zip(("before", "after"), traces, strict=True)}
+            names = {
+                side: trace.head.get("id") for side, trace in zip(("before", "after"), traces, strict=True)
+            }
             found = {
                 "format": "harness-compare/1",
                 **names,
@@ -106,12 +108,13 @@ def command(arguments: tuple[str, ...], scenario: str | None, as_json: str | Non
 def _traces(arguments: Sequence[str]) -> tuple[RunTrace, RunTrace] | None:
     """Return the two traces that the arguments name; None if they name runs."""
     from harness.report.baseline_file import is_baseline_file
+    from harness.traces.comparable import comparable
 
     files = [file for file in map(trace_file, arguments) if file and not is_baseline_file(file[0])]
     if len(files) != 2 or len(arguments) != 2:
         return None
     try:
-        return one_trace(*files[0]), one_trace(*files[1])
+        return comparable(one_trace(*files[0]), one_trace(*files[1]))
     except FormatError as error:
         if error.code == "trace-unknown" and not any(name for _, name in files):
             return None  # results under another name

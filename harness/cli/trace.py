@@ -12,7 +12,7 @@ import click
 
 from harness.cli import completion
 from harness.cli.options import PATH, flag
-from harness.cli.trace_files import trace_file, traces_named
+from harness.cli.trace_files import name_of, trace_file, traces_named
 from harness.errors import FormatError, Problem
 from harness.report.encoding import encode
 from harness.report.formatting import plural, seconds
@@ -109,7 +109,7 @@ def _list(path: Path, traces: Sequence[RunTrace]) -> None:
     for trace in traces:
         counts = Counter(event["kind"] for event in trace.events if event["event"] == "call")
         calls = ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "no calls"
-        named = shlex.quote(f"{shown_path(path)}::{trace.head['scenario']}")
+        named = shlex.quote(f"{shown_path(path)}::{name_of(trace)}")
         click.echo(printable(f"  {named}  ({calls})"))
 
 

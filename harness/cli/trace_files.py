@@ -35,13 +35,18 @@ def traces_named(path: Path, name: str) -> list[RunTrace]:
     from harness.traces.reading import read_traces
 
     traces = read_traces(path)
-    names = [str(trace.head["scenario"]) for trace in traces]
+    names = [name_of(trace) for trace in traces]
     if not name:
         return traces
     if name not in names:
         message = f"{shown_path(path)} has no conversation '{name}'"
         raise FormatError(Problem("unknown-scenario", message, hint=did_you_mean(name, names)))
     return [traces[names.index(name)]]
+
+
+def name_of(trace: RunTrace) -> str:
+    """Return the name of a conversation, or of the scenario that a run was of."""
+    return str(trace.head.get("scenario") or trace.head.get("id"))
 
 
 def one_trace(path: Path, name: str) -> RunTrace:
@@ -53,6 +58,6 @@ def one_trace(path: Path, name: str) -> RunTrace:
     traces = traces_named(path, name)
     if len(traces) > 1:
         message = f"{shown_path(path)} has {len(traces)} conversations"
-        names = ", ".join(f"'{shown_path(path)}::{trace.head['scenario']}'" for trace in traces[:10])
+        names = ", ".join(f"'{shown_path(path)}::{name_of(trace)}'" for trace in traces[:10])
         raise FormatError(Problem("unknown-scenario", message, hint=f"name one: {names}"))
     return traces[0]

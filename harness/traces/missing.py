@@ -64,7 +64,7 @@ def missing(spans: Sequence[Span], events: Sequence[Event], has_content: bool) -
             )
         elif bare:
             found.append(
-                "the SDK's own exporter has only ids of the Responses API: export with logfire or OpenInference"
+                "all of the Responses API but ids: the SDK's own exporter has none (use logfire or OpenInference)"
             )
     found += [text for part, text in _LIMITS if part in source]
     if not any(span.children for span in spans if span.kind != "agent" or span.name) and len(llm) > 1:

@@ -417,7 +417,7 @@ def test_two_traces_are_compared_by_their_first_difference(invoke: Invoke, write
     write("other.jsonl", exported("In Basel."))
     told = invoke("compare", "one.jsonl", "other.jsonl").stdout.splitlines()
     assert told[0] == "desk: Where is o7? -> desk: Where is o7?"
-    assert "    first difference at 2.00 s: the reply to desk" in told
+    assert "    first difference at 0 s: the reply to the agent" in told
     found = json.loads(
         invoke("compare", "one.jsonl", "other.jsonl::desk: Where is o7?", "--json", "-").stdout
     )
@@ -439,3 +439,53 @@ def test_a_file_of_several_traces_is_compared_by_the_name_of_one(invoke: Invoke,
     told = invoke("compare", "one.jsonl", "two.jsonl")
     assert (told.exit_code, "two.jsonl has 2 conversations" in told.stderr) == (2, True)
     assert "name one: 'two.jsonl::root', 'two.jsonl::root (2)'" in told.stderr
+
+
+def test_a_run_and_an_export_are_compared_on_what_both_tell(invoke: Invoke, write: WriteFile) -> None:
+    node = {"event": "node_start", "at": 0.0, "graph": "", "node": "desk", "step": 1, "invocation": 1}
+    asked = {"type": "human", "content": "Where is o7?", "additional_kwargs": {}, "id": "m1"}
+    call = {"event": "call", "at": 0.0, "call": 1, "kind": "llm", "name": "gpt-4o", "node": "desk"}
+    run = [
+        {"event": "trace", "format": "harness-trace/1", "id": "a.scenario.yaml::o7", "kinds": {}},
+        {"event": "input", "at": 0.0, "graph": "", "value": "Where is o7?"},
+        {
+            "event": "route",
+            "at": 0.0,
+            "graph": "",
+            "source": "__start__",
+            "target": "desk",
+            "condition": None,
+        },
+        node,
+        {**call, "request": {"messages": [asked], "provider": "openai"}},
+        {
+            "event": "answer",
+            "at": 0.0,
+            "call": 1,
+            "ok": True,
+            "latency": 0.0,
+            "value": {"text": "In Bern."},
+            "usage": {},
+        },
+        {
+            "event": "end",
+            "at": 0.0,
+            "graph": "",
+            "status": "completed",
+            "output": "In Bern.",
+            "error": None,
+            "node": None,
+        },
+    ]
+    Path("1.jsonl.gz").write_bytes(
+        gzip.compress(b"".join(json.dumps(event).encode() + b"\n" for event in run))
+    )
+    write("same.jsonl", exported("In Bern."))
+    write("other.jsonl", exported("In Basel."))
+    write(
+        "bare.jsonl",
+        otlp(span("root", attributes={"gen_ai.operation.name": "invoke_agent"}), chat("c", "root", 1)),
+    )
+    assert "the same in both traces" in invoke("compare", "bare.jsonl", "same.jsonl").stdout
+    assert "the same in both traces" in invoke("compare", "1.jsonl.gz", "same.jsonl").stdout
+    assert "the reply to" in invoke("compare", "1.jsonl.gz", "other.jsonl").stdout

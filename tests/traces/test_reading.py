@@ -115,7 +115,7 @@ def test_the_agents_sdk_has_ids_of_responses_only(tmp_path: Path) -> None:
     assert [(event["source"], event["target"]) for event in told(trace, "route")] == [
         ("front desk", "booking")
     ]
-    assert trace.missing[-1].startswith("the SDK's own exporter has only ids of the Responses API")
+    assert trace.missing[-1].startswith("all of the Responses API but ids: the SDK's own exporter has none")
 
 
 def test_a_golden_run_of_yagra_has_the_states_of_its_nodes(tmp_path: Path) -> None:

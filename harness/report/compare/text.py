@@ -269,7 +269,7 @@ def whole_lines(found: Explanation, traces: Sequence[RunTrace], *, unfolded: boo
 
 def trace_lines(before: RunTrace, after: RunTrace, *, unfolded: bool = False) -> Iterator[Line]:
     """Yield the first difference of two traces, and the diff of their conversations."""
-    yield f"{printable(str(before.head['id']))} -> {printable(str(after.head['id']))}", "bold"
+    yield " -> ".join(printable(str(trace.head.get("id"))) for trace in (before, after)), "bold"
     for name, trace in (("earlier", before), ("later", after)):
         yield from ((f"  the {name} lacks {printable(text)}", "dim") for text in trace.missing)
     difference = first_difference(before.events, after.events)
