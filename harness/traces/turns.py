@@ -94,7 +94,7 @@ def mark_nodes(turn: Span, *, has_graph: bool) -> None:
     while waiting:
         span, node = waiting.pop()
         if span.kind in ("step", "agent"):
-            belongs = node is not None and _task(span) == _task(node)
+            belongs = has_graph and node is not None and _task(span) == _task(node)
             is_task = has_graph and span.node == span.name and not span.name.startswith("__") and not belongs
             outer = (turn.name, node.name if node else "")
             if is_task or (not has_graph and span.kind == "agent" and span.name not in outer):

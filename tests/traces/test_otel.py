@@ -507,3 +507,13 @@ def test_the_request_of_a_server_around_an_agent_is_no_turn_of_its_own(tmp_path:
     )
     trace = one(tmp_path, otlp(span("http", name="POST /chat", scope="fastapi", took=9), agent))
     assert (trace.head["scenario"], told(trace, "input")[0]["value"]) == ("desk: Hi.", "Hi.")
+
+
+def test_nothing_of_a_status_text_comes_through_where_content_is_hidden(tmp_path: Path) -> None:
+    tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "find", "error.type": "ValueError"}
+    failed = span("t", "root", 1, attributes=tool, status={"code": 2, "message": "the secret recipe"})
+    prompt = {"gen_ai.system_instructions": "the secret recipe"}
+    spans = [span("root", attributes=AGENT, took=9), failed, chat("c", "root", 3, attributes=prompt)]
+    trace = one(tmp_path, otlp(*spans))
+    assert calls(trace)[0] == ("tool", "find", {"type": "ValueError", "message": ""})
+    assert "recipe" not in json.dumps(trace.events)

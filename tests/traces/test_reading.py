@@ -112,9 +112,8 @@ def test_the_agents_sdk_has_ids_of_responses_only(tmp_path: Path) -> None:
     trace = one(tmp_path, {"data": items})
     assert path(trace) == ["front desk", "booking"]
     assert calls(trace) == [("llm", "", "gap: the reply"), ("tool", "departures", ["09:35"])]
-    assert [(event["source"], event["target"]) for event in told(trace, "route")] == [
-        ("front desk", "booking")
-    ]
+    (route,) = told(trace, "route")
+    assert (route["source"], route["target"], route["condition"]) == ("front desk", "booking", "hand-off")
     assert trace.missing[-1].startswith("all of the Responses API but ids: the SDK's own exporter has none")
 
 
