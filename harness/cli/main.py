@@ -120,8 +120,10 @@ def main() -> None:
     try:
         cli(prog_name="harness")
     except SystemExit as leaving:
-        if "harness.scenario.real_limit" in sys.modules:
-            _leave_threads_behind(leaving.code)
+        if "harness.scenario.leftovers" in sys.modules:
+            from harness.scenario.leftovers import leave
+
+            leave(leaving.code if isinstance(leaving.code, int) else 0)
         raise
 
 
@@ -135,16 +137,6 @@ def _open_devnull(descriptor: int) -> TextIO:
         os.close(opened)
     # Not closed: it is open as long as the process runs.
     return open(descriptor, "w" if descriptor else "r", encoding="utf-8", closefd=False)
-
-
-def _leave_threads_behind(code: Any) -> None:
-    """Exit without waiting for the threads of a run past its real-time limit; Python would wait for them for ever."""
-    from harness.scenario.real_limit import has_abandoned_threads
-
-    if has_abandoned_threads():
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code if isinstance(code, int) else 0)
 
 
 if __name__ == "__main__":

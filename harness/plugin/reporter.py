@@ -334,17 +334,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Exit at once if threads are left. Workers of xdist are ended by their controller."""
-    limit = sys.modules.get("harness.scenario.real_limit")
+    """Leave without what runs have left. Workers of xdist are ended by their controller."""
     session = config.stash.get(_session_key, None)
-    if (
-        limit is None
-        or session is None
-        or hasattr(config, "workerinput")
-        or not limit.has_abandoned_threads()
-    ):
+    if session is None or "harness.scenario.leftovers" not in sys.modules:
         return
+    from harness.scenario.leftovers import leave
+
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None:
         terminal.flush()
-    os._exit(session.exitstatus)
+    leave(session.exitstatus, may_exit=not hasattr(config, "workerinput"))

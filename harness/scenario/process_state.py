@@ -25,12 +25,14 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
 from harness.chance import replace_sources
+from harness.source.module_state import watch
 from harness.time.alarms import get_handler, set_handler
 from harness.time.frozen import read_clocks, restore_clocks
 from harness.time.readings import hold_for_libraries, replace_clocks
@@ -55,12 +57,18 @@ def prepare_process() -> None:
 
 
 @contextmanager
-def preserve_process_state() -> Iterator[None]:
-    """Restore all state in PROCESS_STATE on exit, in reverse order. An item that cannot be restored is skipped."""
+def preserve_process_state(folders: Iterable[Path] = ()) -> Iterator[list[str]]:
+    """Restore all state in PROCESS_STATE on exit, in reverse order. An item that cannot be restored is skipped.
+
+    On exit, the yielded list gets the names of what the code in `folders` left replaced in modules.
+    """
+    watch.begin(folders)
     saved = [(item, item.save()) for item in PROCESS_STATE]
+    replaced: list[str] = []
     try:
-        yield
+        yield replaced
     finally:
+        replaced += watch.patches()
         for item, value in reversed(saved):
             with suppress(OSError, ValueError):  # for example, the working directory was deleted
                 item.restore(value)
@@ -230,6 +238,7 @@ PROCESS_STATE: Final = (
     _attributes(threading, "excepthook"),
     _attributes(builtins, "open"),
     _attributes(io, "open"),
+    StateItem("modules", lambda: None, lambda _: watch.put_back()),
     StateItem("clocks", read_clocks, restore_clocks),
     StateItem("functions that pickle", copyreg.dispatch_table.copy, _restore_pickling),
 )

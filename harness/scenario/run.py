@@ -29,6 +29,7 @@ from harness.graph.native import NativeGraph
 from harness.interception.intercept import intercepted, intercepted_from_first_effect
 from harness.scenario import app_process
 from harness.scenario.evaluation import outcome_of, skipped_outcome, unjudged_outcome
+from harness.scenario.leftovers import found_leftovers, left_replaced
 from harness.scenario.model import (
     Scenario,
     absent_variables,
@@ -170,17 +171,24 @@ def _repeat(
     began = real.perf_counter()
     progress.begin()
     prepare_process()
-    with preserve_process_state():
-        repeat_environment(import_folders(scenario, settings))
+    folders = import_folders(scenario, settings)
+    with (
+        found_leftovers() as left,
+        preserve_process_state(() if app_process.is_inside() else folders) as replaced,
+    ):
+        repeat_environment(folders)
         try:
             if cassette is not None:
-                return _with_cassette(scenario, settings, repeat, cassette, graph)
-            seed, start = scenario.seed + repeat, start_of(scenario, settings)
-            with real_limit(settings.real_timeout, progress.doing), clock_readings(start) as readings:
-                result = run_once(scenario, settings, seed=seed, readings=readings, graph=graph)
-                return outcome_of(scenario, repeat, result, real.perf_counter() - began)
+                outcome = _with_cassette(scenario, settings, repeat, cassette, graph)
+            else:
+                seed, start = scenario.seed + repeat, start_of(scenario, settings)
+                with real_limit(settings.real_timeout, progress.doing), clock_readings(start) as readings:
+                    result = run_once(scenario, settings, seed=seed, readings=readings, graph=graph)
+                    outcome = outcome_of(scenario, repeat, result, real.perf_counter() - began)
         except RealTimeExceeded as error:
-            return unjudged_outcome(scenario, repeat, error, real.perf_counter() - began)
+            outcome = unjudged_outcome(scenario, repeat, error, real.perf_counter() - began)
+    outcome.observed.warnings += left_replaced(replaced) + left
+    return outcome
 
 
 def start_of(scenario: Scenario, settings: Settings, backend: RecordedBackend | None = None) -> datetime:

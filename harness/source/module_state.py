@@ -1,0 +1,272 @@
+"""What the code of a project leaves changed in modules: it is put back, and named where it is a patch.
+
+    begin(folders)    before a run: notes all that the code of these folders can name
+    patches()         after it: the names of what was replaced, such as `json.dumps`
+    put_back()        then: sets it back
+
+Two rules take the place of a list of modules:
+
+- Of other modules, those attributes are watched which the project's source names, and those of classes that it names.
+  `json.dumps = …` names both parts, and so do `setattr(json, "dumps", …)` and `patch("json.dumps")`.
+- Modules of the project are as they were right after their import: attributes, classes, and the contents of lists,
+  dicts, sets and objects of its own classes that can be reached from there.
+
+A module that is imported may register itself in others of the project. So their state is noted anew after an import.
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
+from functools import lru_cache
+from operator import itemgetter
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, Final
+
+from harness.time.rebinding import HARNESS, USER, origin, origin_of
+
+_MOST: Final = 2_000
+"""The most objects that are watched."""
+_LONGEST: Final = 1_000
+"""The most items of a list, dict or set that is watched."""
+_PLAIN: Final = (list, dict, set)
+_WORD: Final = re.compile(r"[^\W\d]\w*")
+_GLOBAL: Final = re.compile(r"^\s*global\s+(.+)$", re.MULTILINE)
+_TEST: Final = re.compile(r"(test_.*|.*_test|conftest)\.py")
+_MUTABLE: Final = 1 << 9
+"""The flag of classes that Python code has made."""
+_LEAVES: Final = (str, bytes, int, float, FunctionType)
+_BUILTINS: Final = vars(builtins)
+_MISSING: Final = object()
+
+
+class _Watched:
+    """Attributes of a module, a class or an object, or items of a list, dict or set: those with some names, or all.
+
+    Only what has a `label` is named.
+    """
+
+    def __init__(self, owner: Any, label: str = "", names: Sequence[str] = ()) -> None:
+        self._owner, self._label, self._names = owner, label, names
+        self._now: Any = owner if type(owner) in _PLAIN else vars(owner)
+        self._read: Any = itemgetter(names[0], *names) if names else None
+        self.note()
+
+    def note(self) -> None:
+        """Take the current values as those to put back."""
+        now = self._now
+        self._noted = self._read(now) if self._read else None
+        self._before = {name: now[name] for name in self._names} if self._read else now.copy()
+
+    def has_changed(self) -> bool:
+        try:
+            if self._read:
+                return bool(self._read(self._now) != self._noted)
+            return bool(self._now != self._before)
+        except Exception:  # one is missing, or cannot be compared
+            return True
+
+    def patches(self) -> Iterator[str]:
+        """Yield the names of what was replaced, except by the module itself, whose state it is."""
+        if self._label:
+            own = _own_globals(getattr(self._owner, "__file__", None))
+            yield from (f"{self._label}{name}" for name, _ in self._differences() if name not in own)
+
+    def put_back(self) -> None:
+        now, before = self._now, self._before
+        if isinstance(before, list):
+            now[:] = before
+        elif isinstance(before, set):
+            now.intersection_update(before)
+            now.update(before)
+        else:
+            for name, value in [*self._differences()]:
+                with suppress(AttributeError, TypeError):
+                    if value is not _MISSING:
+                        now.__setitem__(name, value) if now is self._owner else setattr(
+                            self._owner, name, value
+                        )
+                    elif now is self._owner:
+                        del now[name]
+                    else:
+                        delattr(self._owner, name)
+
+    def _differences(self) -> Iterator[tuple[str, Any]]:
+        """Yield the names of values that were replaced, removed or added, with the value before."""
+        of_plain = self._now is self._owner
+        for name, value in self._before.items():
+            if self._now.get(name, _MISSING) is not value and (of_plain or not _is_special(name, value)):
+                yield name, value
+        if not self._read:
+            for name in self._now.keys() - self._before.keys():
+                value = self._now[name]
+                if of_plain or not (_is_special(name, value) or isinstance(value, ModuleType)):
+                    yield name, _MISSING
+
+
+def _is_special(name: str, value: Any) -> bool:
+    """True for what Python and libraries note in modules and classes, such as `__warningregistry__`."""
+    return name.startswith("__") and not isinstance(value, FunctionType)
+
+
+@lru_cache(4096)
+def _source(file: str | None) -> str:
+    if file is None or not file.endswith(".py"):
+        return ""
+    try:
+        return Path(file).read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+@lru_cache(4096)
+def _words(file: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(_source(file)))
+
+
+@lru_cache(4096)
+def _own_globals(file: str | None) -> frozenset[str]:
+    """Return the names that the functions of a module assign as `global`."""
+    return frozenset(_WORD.findall(" ".join(_GLOBAL.findall(_source(file)))))
+
+
+class _Watch:
+    """What is watched in this process."""
+
+    def __init__(self) -> None:
+        self._folders: tuple[str, ...] = ()
+        self._modules: dict[int, ModuleType] = {}
+        self._known: tuple[Any, ...] = ()
+        self._builtins: dict[str, Any] = {}
+        self._others: dict[tuple[int, str], _Watched] = {}
+        self._own: list[_Watched] = []
+
+    def begin(self, folders: Iterable[Path]) -> None:
+        """Watch what the code in these folders can name, with the values that it has now."""
+        self._folders = tuple(f"{folder}/" for folder in folders)
+        if self._known != (self._folders, len(sys.modules), len(self._modules)):
+            self._others.clear()
+            self._note()
+        else:
+            for each in (*self._others.values(), *self._own):
+                if each.has_changed():
+                    each.note()
+
+    def add(self, modules: Iterable[ModuleType]) -> None:
+        """Note modules of the project that a run has imported."""
+        self._modules.update((id(module), module) for module in modules)
+        self._note()
+
+    def patches(self) -> list[str]:
+        """Return the names of what was replaced since, except for the state of modules of the project."""
+        found = []
+        if self._own and self._builtins != _BUILTINS:  # first, since all code needs them
+            before = self._builtins
+            changed = [
+                name for name in _BUILTINS if name not in before or before[name] is not _BUILTINS[name]
+            ]
+            found = [f"builtins.{name}" for name in changed]
+            for name in changed:
+                _BUILTINS.pop(name)
+            _BUILTINS.update(before)
+        for each in (*self._others.values(), *self._own):
+            if each.has_changed():
+                found += each.patches()
+        return list(dict.fromkeys(found))
+
+    def put_back(self) -> None:
+        """Give everything the value that it had."""
+        for each in (*self._others.values(), *self._own):
+            if each.has_changed():
+                each.put_back()
+
+    def _note(self) -> None:
+        self._known = (self._folders, len(sys.modules), len(self._modules))
+        for module in [*sys.modules.values()]:
+            if isinstance(file := getattr(module, "__file__", None), str) and origin(file) is USER:
+                self._modules.setdefault(id(module), module)
+        own = {
+            key: module
+            for key, module in self._modules.items()
+            if (file := module.__file__ or "").startswith(self._folders)
+            and not _TEST.fullmatch(Path(file).name)
+        }
+        if own:
+            words = frozenset().union(*(_words(module.__file__) for module in own.values()))
+            self._builtins = _BUILTINS.copy()
+            for owner, label, names in _named(words, own):
+                key = id(owner), label
+                if key not in self._others:  # else noted before, when the run had changed nothing
+                    self._others[key] = _Watched(owner, label, names)
+        self._own = [*_state_of(own)]
+
+
+def _named(words: Set[str], own: Mapping[int, ModuleType]) -> Iterator[tuple[Any, str, Sequence[str]]]:
+    """Yield modules that are not the project's and their classes, with the attributes that are named."""
+    modules = []
+    for name, module in [*sys.modules.items()]:
+        if (
+            words.issuperset(name.split("."))
+            and isinstance(module, ModuleType)
+            and id(module) not in own
+            and origin_of(module) is not HARNESS
+        ):
+            modules.append(name)
+            found = vars(module)
+            named = [each for each in words.intersection(found) if not _is_of_harness(found[each])]
+            if named:
+                yield module, f"{name}.", named
+            for each in named:
+                if isinstance(cls := found[each], type) and cls.__flags__ & _MUTABLE:
+                    attributes = vars(cls)
+                    if of_class := [
+                        a for a in words.intersection(attributes) if not _is_of_harness(attributes[a])
+                    ]:
+                        yield cls, f"{name}.{each}.", of_class
+    if modules:
+        yield sys.modules, "sys.modules: ", modules
+
+
+def _is_of_harness(value: Any) -> bool:
+    """True for what the harness itself replaces during a run."""
+    code = getattr(getattr(value, "func", value), "__code__", None)
+    return type(value).__module__.startswith("harness.") or (
+        isinstance(code, CodeType) and origin(code.co_filename) is HARNESS
+    )
+
+
+def _state_of(own: Mapping[int, ModuleType]) -> Iterator[_Watched]:
+    """Yield modules of the project, and all that can be reached from them and belongs to them."""
+    names = {module.__name__ for module in own.values()}
+    waiting: list[Any] = [*own.values()]
+    seen: set[int] = set()
+    while waiting and len(seen) < _MOST:
+        owner = waiting.pop()
+        kind, label = type(owner), ""
+        if id(owner) in seen or isinstance(owner, _LEAVES):
+            continue
+        seen.add(id(owner))
+        if kind is tuple:
+            waiting += owner[:_LONGEST]
+            continue
+        if kind in _PLAIN:
+            inner = owner.values() if kind is dict else owner
+        elif id(owner) in own:
+            inner, label = vars(owner).values(), f"{owner.__name__}."
+        elif isinstance(owner, type) and owner.__module__ in names:
+            inner, label = vars(owner).values(), f"{owner.__module__}.{owner.__qualname__}."
+        elif kind.__module__ in names and hasattr(owner, "__dict__"):
+            inner = vars(owner).values()
+        else:
+            continue
+        if len(inner) <= _LONGEST:
+            yield _Watched(owner, label)
+            waiting += inner
+
+
+watch: Final = _Watch()
+"""The watch of this process, in which runs follow each other."""
