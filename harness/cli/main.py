@@ -12,7 +12,7 @@ from typing import Any, TextIO
 import click
 
 from harness import __version__
-from harness.cli.output import interrupted, run_guarded, secrets_of
+from harness.cli.output import interrupted, note_command, run_guarded, secrets_of
 from harness.workers.garbage import reduce_gc
 
 COMMANDS = {
@@ -114,6 +114,7 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without UTF-8 is no error
     reduce_gc()
+    note_command()
     if "_HARNESS_COMPLETE" in os.environ:  # the shell asks
         import_module("harness.cli.completion")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # both interrupts end a run the same way
@@ -123,7 +124,9 @@ def main() -> None:
         if "harness.scenario.leftovers" in sys.modules:
             from harness.scenario.leftovers import leave
 
-            leave(leaving.code if isinstance(leaving.code, int) else 0)
+            has_more = leave(leaving.code if isinstance(leaving.code, int) else 0)
+            if "harness.workers.rescue" in sys.modules:
+                sys.modules["harness.workers.rescue"].end_guardian(has_more=has_more)
         raise
 
 

@@ -152,12 +152,14 @@ class Session:
             return
         from harness.scenario.process_state import refuse_os_exit
         from harness.scenario.run import outcomes
+        from harness.workers.rescue import guarded
 
         with refuse_os_exit():
             for number in numbers or range(len(scenarios)):
                 assert number is not None  # nothing runs that would have to end first
                 scenario = scenarios[number]
-                for outcome in outcomes(scenario, self.projects.of(scenario.file), ask=self.ask):
+                settings = self.projects.of(scenario.file)
+                for outcome in guarded(outcomes(scenario, settings, ask=self.ask), scenario, settings):
                     yield ScenarioResult(number, outcome, record(outcome))
                 yield ScenarioResult(number, None)
 
@@ -289,6 +291,9 @@ def run_selection(
             schedule=schedule,
         )
         open_files.enter_context(closing(workers) if workers is not None else nullcontext())
+        open_files.enter_context(
+            _with_guardian(projects, settings.report) if workers is None else nullcontext()
+        )
         session.run(selection)
         for text in recorded_lines([*session.recorded.values()], quiet=quiet or scored):
             console.print(text, soft_wrap=True)
@@ -309,6 +314,21 @@ def run_selection(
 
         report_to_github(settings.report, lambda text: click.echo(text, err=to_stderr))
     return session
+
+
+@contextmanager
+def _with_guardian(projects: Projects, report: Path) -> Iterator[None]:
+    """Let another process write the report, if a run ends or holds this one, which is that of a command."""
+    if not exit_code.is_command():
+        yield
+        return
+    from harness.workers.rescue import reported, start_guardian
+
+    start_guardian(projects, report)
+    try:
+        yield
+    finally:
+        reported()
 
 
 def worker_pool(

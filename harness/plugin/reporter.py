@@ -183,6 +183,11 @@ class Reporter:
             if not is_test:
                 self._ran.add(report.nodeid)
 
+    def open_report(self) -> Path:
+        """Begin the report, and return its folder."""
+        with _exit_if_unwritable():
+            return self._open_writer().path.parent
+
     def _open_writer(self) -> ResultsWriter:
         if self._writer is None:
             from harness.report.repeatability import Repeatability
@@ -279,7 +284,10 @@ class Reporter:
 
         while self._counts.unread:
             writer.add_record(Record(*self._counts.unread.pop(0)), -1)
-        return writer.finish(why_incomplete(self._config, self._counts, len(self._ran)))
+        summary = writer.finish(why_incomplete(self._config, self._counts, len(self._ran)))
+        if "harness.workers.rescue" in sys.modules:
+            sys.modules["harness.workers.rescue"].reported()
+        return summary
 
     def pytest_unconfigure(self) -> None:
         """Close the report of a session that ended without a terminal summary."""
@@ -343,4 +351,6 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None:
         terminal.flush()
-    leave(session.exitstatus, may_exit=not hasattr(config, "workerinput"))
+    has_more = leave(session.exitstatus, may_exit=not hasattr(config, "workerinput"))
+    if "harness.workers.rescue" in sys.modules:
+        sys.modules["harness.workers.rescue"].end_guardian(has_more=has_more)

@@ -217,6 +217,16 @@ class ResultsWriter:
             raise unwritable(self.folder, error) from error
         return self
 
+    def take_over(self) -> None:
+        """Go on with the results of a process that cannot, instead of entering the context."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = self.path.open("ab")
+        for line in read_lines(self.path):
+            self._order.append(0)
+            self._places[0] += 1
+            self._sums.add(line)
+            self._inputs.add(line)
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:

@@ -64,26 +64,34 @@ def found_leftovers() -> Iterator[list[str]]:
             left += _named(_Left.children - before)
 
 
-def leave(code: int, *, may_exit: bool = True) -> None:
-    """Let nothing that runs have left reach the network, go on, or keep this process from ending, which is about to.
+def end_processes() -> None:
+    """End the processes that runs have left."""
+    for process in _Left.processes & _children() if _Left.processes else ():
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+def leave(code: int, *, may_exit: bool = True) -> bool:
+    """Let nothing that runs have left reach the network, or keep this process from ending, which is about to.
+
+    Return whether it has more to do.
 
     Args:
         code: the exit code, if what they left has to be cut off.
         may_exit: False if another process ends this one.
     """
-    for process in _Left.processes & _children():
-        with suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)
+    end_processes()
     waited_for = [
         each for each in threading.enumerate() if each is not threading.main_thread() and not each.daemon
     ]
     if not (_Left.handlers or waited_for):
-        return
+        return False
     close_network_for_good()
     if may_exit:
         if has_abandoned_threads():
             _exit(code)
         threading.Thread(target=_exit_late, args=(code, threading.get_ident()), daemon=True).start()
+    return True
 
 
 def _exit_late(code: int, main: int) -> None:
