@@ -1,4 +1,4 @@
-"""What the code of a run leaves at work when the run has ended: threads, processes, and handlers of the exit.
+"""Threads, processes and handlers of the exit that the code of a run leaves at work when the run has ended.
 
 Threads that do the project's work are told to end; what they send is refused (`harness.interception.late_threads`).
 Idle threads of a library, such as the workers of a pool, are left alone: a later run may use them.
@@ -31,7 +31,7 @@ _LEAVE_S: Final = 5.0
 
 
 class _Left:
-    """What all runs of this process have left."""
+    """All that the runs of this process have left."""
 
     processes: ClassVar[set[int]] = set()
     """Those that still ran at the end of a run."""

@@ -300,7 +300,7 @@ PROCESS_STATE: Final = (
     _value("profile function", sys.getprofile, sys.setprofile),
     _value("trace function of threads", threading.gettrace, threading.settrace),
     _value("profile function of threads", threading.getprofile, threading.setprofile),
-    _value("event loop policy", lambda: asyncio.events._event_loop_policy, asyncio.set_event_loop_policy),
+    _attributes(asyncio.events, "_event_loop_policy"),
     _value("thresholds of garbage collection", gc.get_threshold, lambda values: gc.set_threshold(*values)),
     _list("callbacks", gc),
     StateItem("garbage collection", gc.isenabled, lambda on: gc.enable() if on else gc.disable()),

@@ -1,4 +1,4 @@
-"""What the code of a project leaves changed in modules: it is put back, and named where it is a patch.
+"""Puts back changes that the code of a project leaves in modules, and names those that are patches.
 
     begin(folders)    before a run: notes all that the code of these folders can name
     patches()         after it: the names of what was replaced, such as `json.dumps`
@@ -19,7 +19,7 @@ from __future__ import annotations
 import builtins
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from operator import itemgetter
@@ -27,7 +27,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
-from harness.time.rebinding import HARNESS, USER, origin, origin_of
+from harness.time.rebinding import HARNESS, USER, is_replacement, origin, origin_of
 
 _MOST: Final = 2_000
 """The most objects that are watched."""
@@ -135,7 +135,7 @@ def _own_globals(file: str | None) -> frozenset[str]:
 
 
 class _Watch:
-    """What is watched in this process."""
+    """All that is watched in this process."""
 
     def __init__(self) -> None:
         self._folders: tuple[str, ...] = ()
@@ -196,7 +196,7 @@ class _Watch:
             and not _TEST.fullmatch(Path(file).name)
         }
         if own:
-            words = frozenset().union(*(_words(module.__file__) for module in own.values()))
+            words = frozenset[str]().union(*(_words(module.__file__) for module in own.values()))
             self._builtins = _BUILTINS.copy()
             for owner, label, names in _named(words, own):
                 key = id(owner), label
@@ -205,7 +205,7 @@ class _Watch:
         self._own = [*_state_of(own)]
 
 
-def _named(words: Set[str], own: Mapping[int, ModuleType]) -> Iterator[tuple[Any, str, Sequence[str]]]:
+def _named(words: frozenset[str], own: Mapping[int, ModuleType]) -> Iterator[tuple[Any, str, Sequence[str]]]:
     """Yield modules that are not the project's and their classes, with the attributes that are named."""
     modules = []
     for name, module in [*sys.modules.items()]:
@@ -232,7 +232,9 @@ def _named(words: Set[str], own: Mapping[int, ModuleType]) -> Iterator[tuple[Any
 
 
 def _is_of_harness(value: Any) -> bool:
-    """True for what the harness itself replaces during a run."""
+    """True for the replacements that the harness has during a run alone."""
+    if is_replacement(value):
+        return False
     code = getattr(getattr(value, "func", value), "__code__", None)
     return type(value).__module__.startswith("harness.") or (
         isinstance(code, CodeType) and origin(code.co_filename) is HARNESS

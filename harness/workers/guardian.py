@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 T = TypeVar("T")
 
 BETWEEN, RUNNING, REPORTED = range(3)
-"""What the command does: it is between two runs, makes one, or has written its report."""
+"""States of the command: it is between two runs, makes one, or has written its report."""
 SIZE: Final = 4096
 OVERTIME_S: Final = 5.0
 """Real seconds past its limit after which a run cannot be interrupted."""
@@ -34,11 +34,11 @@ _EXIT_S: Final = 10.0
 _POLL_S: Final = 0.1
 _HEADER: Final = struct.Struct("=BId")
 _DOING: Final = SIZE // 2
-"""Where the text about the current activity begins."""
+"""The place at which the text about the current activity begins."""
 
 
 class Note(NamedTuple):
-    """What the command does, for how many real seconds it may (0: without a limit), and in which run."""
+    """The state of the command, for how many real seconds it may last (0: without a limit), and in which run."""
 
     state: int
     number: int
@@ -53,7 +53,8 @@ def read_note(memory: Any) -> Note:
         memory[at:end].split(b"\0\0", 1)[0].decode("utf-8", "replace")
         for at, end in ((_HEADER.size, _DOING), (_DOING, SIZE))
     )
-    return Note(*_HEADER.unpack_from(memory), run, doing)
+    state, number, limit_s = _HEADER.unpack_from(memory)
+    return Note(state, number, limit_s, run, doing)
 
 
 class Guardian:

@@ -26,7 +26,7 @@ from harness.workers.guardian import OVERTIME_S, REPORTED, SIZE, Guardian, Note,
 
 
 class _Task(NamedTuple):
-    """What is needed for the report. `report` is its folder; None if another process writes it."""
+    """All that is needed for the report. `report` is its folder; None if another process writes it."""
 
     projects: Projects
     report: Path | None
@@ -37,7 +37,7 @@ _guardians: Final[list[Guardian]] = []
 
 
 def start_guardian(projects: Projects, report: Path | None) -> None:
-    """Start a guardian for this process, unless it has one. `report` is the folder of its report, if it writes one."""
+    """Start a guardian for this process, unless it has one. `report`: the folder of its report, if it writes one."""
     if not _guardians and hasattr(signal, "SIGQUIT"):
         guardian = Guardian(pickle.dumps(_Task(projects, report and report.absolute())))
         progress.listener = progress.listener or guardian.doing
