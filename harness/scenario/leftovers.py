@@ -36,25 +36,28 @@ class _Left:
     processes: ClassVar[set[int]] = set()
     """Those that still ran at the end of a run."""
     handlers = 0
-    """How many functions they have registered with atexit."""
+    """The number of functions that they have registered with atexit."""
     children: ClassVar[set[int]] = set()
     """The processes that this one had started when it had started `started` of them."""
     started = 0
 
 
-def left_replaced(names: Sequence[str]) -> list[str]:
-    """Return the warning of a run that left these attributes of modules replaced."""
-    return [f"this run left {', '.join(names)} replaced, which was put back: {OFFER}"] if names else []
+def left_replaced(names: Sequence[str], by_imports: Sequence[str]) -> list[str]:
+    """Return warnings for what a run left replaced in modules, and for what imports have replaced for good."""
+    texts = [f"this run left {', '.join(names)} replaced, which was put back: {OFFER}"] if names else []
+    if by_imports:
+        replaced = ", ".join(dict.fromkeys(by_imports))
+        texts.append(f"an import in this run replaced {replaced} for all runs that follow: {OFFER}")
+    return texts
 
 
 @contextmanager
-def found_leftovers() -> Iterator[list[str]]:
-    """Tell threads that are left on exit to end. The yielded list gets a warning for each kind of what is left."""
+def leftovers_found(left: list[str]) -> Iterator[None]:
+    """On exit, tell the threads that are left to end. Add a warning to `left` for each kind of what is left."""
     threads, handlers = sys._current_frames().keys(), _handlers()
     _note_children()
-    left: list[str] = []
     try:
-        yield left
+        yield
     finally:
         _Left.handlers += max(0, _handlers() - handlers)
         if started := sys._current_frames().keys() - threads:

@@ -15,6 +15,7 @@ import asyncio
 import builtins
 import copyreg
 import decimal
+import faulthandler
 import gc
 import io
 import locale
@@ -63,16 +64,15 @@ def prepare_process() -> None:
 
 
 @contextmanager
-def preserve_process_state(folders: Iterable[Path] = ()) -> Iterator[list[str]]:
+def preserve_process_state(folders: Iterable[Path], replaced: list[str]) -> Iterator[None]:
     """Restore all state in PROCESS_STATE on exit, in reverse order. An item that cannot be restored is skipped.
 
-    On exit, the yielded list gets the names of what the code in `folders` left replaced in modules.
+    The names of what the code in `folders` left replaced in modules are added to `replaced`.
     """
     watch.begin(folders)
     saved = [(item, item.save()) for item in PROCESS_STATE]
-    replaced: list[str] = []
     try:
-        yield replaced
+        yield
     finally:
         replaced += watch.patches()
         for item, value in reversed(saved):
@@ -159,6 +159,12 @@ def _restore_pickling(saved: dict[Any, Any]) -> None:
     if copyreg.dispatch_table != saved:
         copyreg.dispatch_table.clear()
         copyreg.dispatch_table.update(saved)
+
+
+def _restore_default_decimals(saved: decimal.Context) -> None:
+    if repr(decimal.DefaultContext) != repr(saved):
+        for name in ("prec", "rounding", "Emin", "Emax", "capitals", "clamp", "flags", "traps"):
+            setattr(decimal.DefaultContext, name, getattr(saved, name))
 
 
 def _umask() -> int:
@@ -290,6 +296,7 @@ PROCESS_STATE: Final = (
     StateItem("warning filters", _save_warnings, lambda filters: filters.__exit__(None, None, None)),
     StateItem("logging", _logging, _restore_logging),
     _value("class of loggers", logging.getLoggerClass, logging.setLoggerClass),
+    StateItem("default decimal context", decimal.DefaultContext.copy, _restore_default_decimals),
     StateItem("decimal context", lambda: decimal.getcontext().copy(), decimal.setcontext),
     _value("locale", lambda: locale.setlocale(locale.LC_ALL), partial(locale.setlocale, locale.LC_ALL)),
     _value("time-out of sockets", socket.getdefaulttimeout, socket.setdefaulttimeout),
@@ -304,6 +311,7 @@ PROCESS_STATE: Final = (
     _value("thresholds of garbage collection", gc.get_threshold, lambda values: gc.set_threshold(*values)),
     _list("callbacks", gc),
     StateItem("garbage collection", gc.isenabled, lambda on: gc.enable() if on else gc.disable()),
+    StateItem("faulthandler", lambda: None, lambda _: faulthandler.cancel_dump_traceback_later()),
     _list("path"),
     _list("argv"),
     _list("path_hooks"),
@@ -319,23 +327,31 @@ PROCESS_STATE: Final = (
 )
 
 
+_ENDINGS: Final = ("_exit", "abort", "execv", "execve")
+"""Functions of `os` that end a process, or the program in it."""
+
+
 @contextmanager
 def refuse_os_exit() -> Iterator[None]:
-    """Make `os._exit` raise a RuntimeError in this process. In forked child processes it still exits."""
-    real, process = os._exit, os.getpid()
+    """Make `os._exit` and the like raise a RuntimeError in this process. In forked child processes they work."""
+    process, before = os.getpid(), {name: getattr(os, name) for name in _ENDINGS}
 
-    def refuse(status: int) -> NoReturn:
-        if os.getpid() != process:
-            real(status)
-        raise RuntimeError(
-            f"it called os._exit({status}), which would have ended the process of all scenarios"
-        )
+    def refusing(name: str, real: Callable[..., NoReturn]) -> Callable[..., NoReturn]:
+        def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+            if os.getpid() != process:
+                real(*args, **kwargs)
+            called = f"os.{name}({', '.join(map(str, args))})"
+            raise RuntimeError(f"it called {called}, which would have ended the process of all scenarios")
 
-    os._exit = refuse
+        return refuse
+
     try:
+        for name, real in before.items():
+            setattr(os, name, refusing(name, real))
         yield
     finally:
-        os._exit = real
+        for name, real in before.items():
+            setattr(os, name, real)
 
 
 _DESCRIPTORS: Final = (1, 2)

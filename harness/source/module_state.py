@@ -17,6 +17,7 @@ A module that is imported may register itself in others of the project. So their
 from __future__ import annotations
 
 import builtins
+import itertools
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -69,6 +70,13 @@ class _Watched:
             return bool(self._now != self._before)
         except Exception:  # one is missing, or cannot be compared
             return True
+
+    def accept(self) -> list[str]:
+        """Take what was replaced, but not by the harness, as what is to be put back, and return the names."""
+        changed = [name for name, _ in self._differences() if not _is_of_harness(self._now.get(name))]
+        self._before |= {name: self._now[name] for name in changed if name in self._now}
+        self._noted = (self._before[self._names[0]], *map(self._before.__getitem__, self._names))
+        return [f"{self._label}{name}" for name in changed]
 
     def patches(self) -> Iterator[str]:
         """Yield the names of what was replaced, except by the module itself, whose state it is."""
@@ -123,8 +131,20 @@ def _source(file: str | None) -> str:
         return ""
 
 
+@lru_cache(256)
+def _sources(folders: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the files in folders that may yet be imported."""
+    found = (
+        str(file)
+        for folder in folders
+        for file in Path(folder).glob("*.py")
+        if not _TEST.fullmatch(file.name)
+    )
+    return tuple(itertools.islice(found, _LONGEST))
+
+
 @lru_cache(4096)
-def _words(file: str) -> frozenset[str]:
+def _words(file: str | None) -> frozenset[str]:
     return frozenset(_WORD.findall(_source(file)))
 
 
@@ -140,68 +160,81 @@ class _Watch:
     def __init__(self) -> None:
         self._folders: tuple[str, ...] = ()
         self._modules: dict[int, ModuleType] = {}
+        self._scanned = 0
         self._known: tuple[Any, ...] = ()
         self._builtins: dict[str, Any] = {}
-        self._others: dict[tuple[int, str], _Watched] = {}
+        self._others: list[_Watched] = []
+        self._names: dict[int, set[str]] = {}
         self._own: list[_Watched] = []
+        self.by_imports: list[str] = []
+        """Names that were replaced while modules of the project were imported, since the run began. They stay so."""
 
     def begin(self, folders: Iterable[Path]) -> None:
         """Watch what the code in these folders can name, with the values that it has now."""
         self._folders = tuple(f"{folder}/" for folder in folders)
+        self.by_imports = []
         if self._known != (self._folders, len(sys.modules), len(self._modules)):
             self._others.clear()
+            self._names.clear()
             self._note()
         else:
-            for each in (*self._others.values(), *self._own):
+            for each in (*self._others, *self._own):
                 if each.has_changed():
                     each.note()
 
     def add(self, modules: Iterable[ModuleType]) -> None:
         """Note modules of the project that a run has imported."""
         self._modules.update((id(module), module) for module in modules)
+        for each in self._others:
+            if each.has_changed():
+                self.by_imports += each.accept()
         self._note()
 
     def patches(self) -> list[str]:
         """Return the names of what was replaced since, except for the state of modules of the project."""
         found = []
-        if self._own and self._builtins != _BUILTINS:  # first, since all code needs them
+        if self._others and self._builtins != _BUILTINS:  # first, since all code needs them
             before = self._builtins
-            changed = [
-                name for name in _BUILTINS if name not in before or before[name] is not _BUILTINS[name]
-            ]
-            found = [f"builtins.{name}" for name in changed]
-            for name in changed:
-                _BUILTINS.pop(name)
+            found = [name for name in _BUILTINS if name not in before or before[name] is not _BUILTINS[name]]
+            for name in found:
+                del _BUILTINS[name]
             _BUILTINS.update(before)
-        for each in (*self._others.values(), *self._own):
+            found = [f"builtins.{name}" for name in found]
+        for each in (*self._others, *self._own):
             if each.has_changed():
                 found += each.patches()
         return list(dict.fromkeys(found))
 
     def put_back(self) -> None:
         """Give everything the value that it had."""
-        for each in (*self._others.values(), *self._own):
+        for each in (*self._others, *self._own):
             if each.has_changed():
                 each.put_back()
 
     def _note(self) -> None:
+        if self._scanned != len(sys.modules):
+            self._scanned = len(sys.modules)
+            for module in [*sys.modules.values()]:
+                if isinstance(file := getattr(module, "__file__", None), str) and origin(file) is USER:
+                    self._modules.setdefault(id(module), module)
         self._known = (self._folders, len(sys.modules), len(self._modules))
-        for module in [*sys.modules.values()]:
-            if isinstance(file := getattr(module, "__file__", None), str) and origin(file) is USER:
-                self._modules.setdefault(id(module), module)
         own = {
             key: module
             for key, module in self._modules.items()
             if (file := module.__file__ or "").startswith(self._folders)
             and not _TEST.fullmatch(Path(file).name)
         }
-        if own:
-            words = frozenset[str]().union(*(_words(module.__file__) for module in own.values()))
-            self._builtins = _BUILTINS.copy()
+        files = {*(module.__file__ for module in own.values()), *_sources(self._folders)}
+        if words := frozenset[str]().union(*map(_words, files)):
+            if not self._names:
+                self._builtins = _BUILTINS.copy()
             for owner, label, names in _named(words, own):
-                key = id(owner), label
-                if key not in self._others:  # else noted before, when the run had changed nothing
-                    self._others[key] = _Watched(owner, label, names)
+                known = self._names.setdefault(id(owner), set())
+                if new := [
+                    name for name in names if name not in known
+                ]:  # what is known has its value of before
+                    known.update(new)
+                    self._others.append(_Watched(owner, label, new))
         self._own = [*_state_of(own)]
 
 
