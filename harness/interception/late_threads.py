@@ -20,7 +20,10 @@ def note_late(number: int, thread: threading.Thread | None) -> None:
 def is_late() -> bool:
     """True in a thread that has outlived its run. Its number may have passed to another one."""
     number = threading.get_ident()
-    return number in _late and _late[number] is threading._active.get(number)  # type: ignore[attr-defined]
+    if number not in _late:
+        return False
+    now, noted = threading._active.get(number), _late[number]  # type: ignore[attr-defined]
+    return now is noted or (noted is None and isinstance(now, threading._DummyThread))  # type: ignore[attr-defined]
 
 
 def refuse_late() -> None:

@@ -38,8 +38,8 @@ class _Left:
     handlers = 0
     """The number of functions that they have registered with atexit."""
     children: ClassVar[set[int]] = set()
-    """The processes that this one had started when it had started `started` of them."""
-    started = 0
+    """The processes that ran when this one had started `started` of them."""
+    started = -1
 
 
 def left_replaced(names: Sequence[str], by_imports: Sequence[str]) -> list[str]:
@@ -52,16 +52,28 @@ def left_replaced(names: Sequence[str], by_imports: Sequence[str]) -> list[str]:
 
 
 @contextmanager
+def threads_ended(left: list[str]) -> Iterator[None]:
+    """On exit, tell the threads to end that were started inside, and add a warning to `left`.
+
+    To be used inside of what restores the state of the process, which they would change again.
+    """
+    before = sys._current_frames().keys()
+    try:
+        yield
+    finally:
+        if started := sys._current_frames().keys() - before:
+            left += _end_threads(started)
+
+
+@contextmanager
 def leftovers_found(left: list[str]) -> Iterator[None]:
-    """On exit, tell the threads that are left to end. Add a warning to `left` for each kind of what is left."""
-    threads, handlers = sys._current_frames().keys(), _handlers()
+    """Note the processes and the handlers of the exit that are left on exit, and add a warning to `left`."""
+    handlers = _handlers()
     _note_children()
     try:
         yield
     finally:
         _Left.handlers += max(0, _handlers() - handlers)
-        if started := sys._current_frames().keys() - threads:
-            left += _end_threads(started)
         before = _Left.children
         if _note_children():
             left += _named(_Left.children - before)
@@ -83,13 +95,13 @@ def leave(code: int, *, may_exit: bool = True) -> bool:
         code: the exit code, if what they left has to be cut off.
         may_exit: False if another process ends this one.
     """
+    close_network_for_good()
     end_processes()
     waited_for = [
         each for each in threading.enumerate() if each is not threading.main_thread() and not each.daemon
     ]
     if not (_Left.handlers or waited_for):
         return False
-    close_network_for_good()
     if may_exit:
         if has_abandoned_threads():
             _exit(code)

@@ -29,7 +29,7 @@ from harness.graph.native import NativeGraph
 from harness.interception.intercept import intercepted, intercepted_from_first_effect
 from harness.scenario import app_process
 from harness.scenario.evaluation import outcome_of, skipped_outcome, unjudged_outcome
-from harness.scenario.leftovers import left_replaced, leftovers_found
+from harness.scenario.leftovers import left_replaced, leftovers_found, threads_ended
 from harness.scenario.model import (
     Scenario,
     absent_variables,
@@ -176,7 +176,7 @@ def _repeat(
     left: list[str] = []
     replaced: list[str] = []
     try:
-        with leftovers_found(left), preserve_process_state(folders, replaced):
+        with leftovers_found(left), preserve_process_state(folders, replaced), threads_ended(left):
             outcome = _limited(scenario, settings, repeat, cassette, graph, began)
     except (CassetteError, FormatError):
         raise

@@ -73,7 +73,8 @@ def _main(file: int, command: int) -> None:
         if note.state != REPORTED:
             number, _, name = note.run.partition("\0")
             text = _report(task, note, name, int(number or 0), has_ended=not command)
-        print(f"\nerror: {text}", file=sys.stderr, flush=True)
+        if command or task.report is not None:  # else the controller of workers tells it
+            print(f"\nerror: {text}", file=sys.stderr, flush=True)
     finally:
         if command:
             end(command)
