@@ -23,7 +23,7 @@ def is_late() -> bool:
     if number not in _late:
         return False
     now, noted = threading._active.get(number), _late[number]  # type: ignore[attr-defined]
-    return now is noted or (noted is None and isinstance(now, threading._DummyThread))  # type: ignore[attr-defined]
+    return now is noted or (noted is None and isinstance(now, threading._DummyThread))
 
 
 def refuse_late() -> None:

@@ -39,6 +39,7 @@ from harness.time.alarms import get_handler, set_handler
 from harness.time.frozen import read_clocks, restore_clocks
 from harness.time.readings import hold_for_libraries, replace_clocks
 from harness.time.rebinding import USER, bind_replacements, origin_of
+from harness.world.network import closed_network
 
 try:
     import resource
@@ -75,9 +76,10 @@ def preserve_process_state(folders: Iterable[Path], replaced: list[str]) -> Iter
         yield
     finally:
         replaced += watch.patches()
-        for item, value in reversed(saved):
-            with suppress(OSError, ValueError):  # for example, the working directory was deleted
-                item.restore(value)
+        with closed_network():  # objects that are freed may have more to do
+            for item, value in reversed(saved):
+                with suppress(OSError, ValueError):  # for example, the working directory was deleted
+                    item.restore(value)
 
 
 def _value(name: str, read: Callable[[], Any], write: Callable[[Any], Any]) -> StateItem:

@@ -174,8 +174,7 @@ class _Watch:
         self._folders = tuple(f"{folder}/" for folder in folders)
         self.by_imports = []
         if self._known != (self._folders, len(sys.modules), len(self._modules)):
-            self._others.clear()
-            self._names.clear()
+            self._others, self._names, self._builtins = [], {}, {}
             self._note()
         else:
             for each in (*self._others, *self._own):
@@ -193,7 +192,7 @@ class _Watch:
     def patches(self) -> list[str]:
         """Return the names of what was replaced since, except for the state of modules of the project."""
         found = []
-        if self._others and self._builtins != _BUILTINS:  # first, since all code needs them
+        if self._builtins and self._builtins != _BUILTINS:  # first, since all code needs them
             before = self._builtins
             found = [name for name in _BUILTINS if name not in before or before[name] is not _BUILTINS[name]]
             for name in found:
@@ -226,8 +225,7 @@ class _Watch:
         }
         files = {*(module.__file__ for module in own.values()), *_sources(self._folders)}
         if words := frozenset[str]().union(*map(_words, files)):
-            if not self._names:
-                self._builtins = _BUILTINS.copy()
+            self._builtins = self._builtins or _BUILTINS.copy()
             for owner, label, names in _named(words, own):
                 known = self._names.setdefault(id(owner), set())
                 if new := [
