@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -40,15 +40,6 @@ class _Left:
     children: ClassVar[set[int]] = set()
     """The processes that ran when this one had started `started` of them."""
     started = -1
-
-
-def left_replaced(names: Sequence[str], by_imports: Sequence[str]) -> list[str]:
-    """Return warnings for what a run left replaced in modules, and for what imports have replaced for good."""
-    texts = [f"this run left {', '.join(names)} replaced, which was put back: {OFFER}"] if names else []
-    if by_imports:
-        replaced = ", ".join(dict.fromkeys(by_imports))
-        texts.append(f"an import in this run replaced {replaced} for all runs that follow: {OFFER}")
-    return texts
 
 
 @contextmanager

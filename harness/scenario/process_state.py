@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
 from harness.chance import replace_sources
+from harness.scenario.leftovers import OFFER
 from harness.source.module_state import watch
 from harness.time.alarms import get_handler, set_handler
 from harness.time.frozen import read_clocks, restore_clocks
@@ -65,21 +66,32 @@ def prepare_process() -> None:
 
 
 @contextmanager
-def preserve_process_state(folders: Iterable[Path], replaced: list[str]) -> Iterator[None]:
+def preserve_process_state(folders: Iterable[Path], left: list[str]) -> Iterator[None]:
     """Restore all state in PROCESS_STATE on exit, in reverse order. An item that cannot be restored is skipped.
 
-    The names of what the code in `folders` left replaced in modules are added to `replaced`.
+    Warnings are added to `left`: for what the code in `folders` left replaced in modules, and for what was skipped.
     """
     watch.begin(folders)
     saved = [(item, item.save()) for item in PROCESS_STATE]
     try:
         yield
     finally:
-        replaced += watch.patches()
+        replaced, skipped = watch.patches(), []
         with closed_network():  # objects that are freed may have more to do
             for item, value in reversed(saved):
-                with suppress(OSError, ValueError):  # for example, the working directory was deleted
+                try:
                     item.restore(value)
+                except (OSError, ValueError):  # for example, the working directory was deleted
+                    skipped.append(item.name)
+        if replaced:
+            left.append(f"this run left {', '.join(replaced)} replaced, which was put back: {OFFER}")
+        if watch.by_imports:
+            replaced = list(dict.fromkeys(watch.by_imports))
+            left.append(
+                f"an import in this run replaced {', '.join(replaced)} for all runs that follow: {OFFER}"
+            )
+        if skipped:
+            left.append(f"this run changed what cannot be undone: {', '.join(skipped)}; {OFFER}")
 
 
 def _value(name: str, read: Callable[[], Any], write: Callable[[Any], Any]) -> StateItem:
@@ -267,6 +279,7 @@ def _restore_limits(saved: list[tuple[int, int]]) -> None:
                 resource.setrlimit(limit, (soft, hard))
             except ValueError:  # its upper bound was lowered, which only a privileged user may raise
                 resource.setrlimit(limit, (soft if 0 <= soft < now[1] else now[1], now[1]))
+                raise
 
 
 _TIMERS: Final = [
@@ -336,24 +349,24 @@ _ENDINGS: Final = ("_exit", "abort", "execv", "execve")
 @contextmanager
 def refuse_os_exit() -> Iterator[None]:
     """Make `os._exit` and the like raise a RuntimeError in this process. In forked child processes they work."""
-    process, before = os.getpid(), {name: getattr(os, name) for name in _ENDINGS}
+    process, modules = os.getpid(), [sys.modules[name] for name in ("os", os.name) if name in sys.modules]
+    before = {name: getattr(os, name) for name in _ENDINGS}
 
-    def refusing(name: str, real: Callable[..., NoReturn]) -> Callable[..., NoReturn]:
-        def refuse(*args: Any, **kwargs: Any) -> NoReturn:
-            if os.getpid() != process:
-                real(*args, **kwargs)
-            called = f"os.{name}({', '.join(map(str, args))})"
-            raise RuntimeError(f"it called {called}, which would have ended the process of all scenarios")
-
-        return refuse
+    def refuse(name: str, real: Callable[..., NoReturn], *args: Any) -> NoReturn:
+        if os.getpid() != process:
+            real(*args)
+        called = f"os.{name}({', '.join(map(str, args))})"
+        raise RuntimeError(f"it called {called}, which would have ended the process of all scenarios")
 
     try:
         for name, real in before.items():
-            setattr(os, name, refusing(name, real))
+            for module in modules:
+                setattr(module, name, partial(refuse, name, real))
         yield
     finally:
         for name, real in before.items():
-            setattr(os, name, real)
+            for module in modules:
+                setattr(module, name, real)
 
 
 _DESCRIPTORS: Final = (1, 2)

@@ -29,7 +29,7 @@ from harness.graph.native import NativeGraph
 from harness.interception.intercept import intercepted, intercepted_from_first_effect
 from harness.scenario import app_process
 from harness.scenario.evaluation import outcome_of, skipped_outcome, unjudged_outcome
-from harness.scenario.leftovers import left_replaced, leftovers_found, threads_ended
+from harness.scenario.leftovers import leftovers_found, threads_ended
 from harness.scenario.model import (
     Scenario,
     absent_variables,
@@ -50,7 +50,6 @@ from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
 from harness.source.frames import located_defects
 from harness.source.imports import bundled_data, repeat_environment
-from harness.source.module_state import watch
 from harness.time.alarms import marked_interrupts
 from harness.time.clock import VirtualTimeLoop
 from harness.time.one_process import in_one_process
@@ -174,16 +173,15 @@ def _repeat(
     prepare_process()
     folders = () if app_process.is_inside() else import_folders(scenario, settings)
     left: list[str] = []
-    replaced: list[str] = []
     try:
-        with leftovers_found(left), preserve_process_state(folders, replaced), threads_ended(left):
+        with leftovers_found(left), preserve_process_state(folders, left), threads_ended(left):
             outcome = _limited(scenario, settings, repeat, cassette, graph, began)
     except (CassetteError, FormatError):
         raise
     except Exception as error:
         # The run has left the process in a state in which not even its result could be made.
         outcome = outcome_of(scenario, repeat, _crashed(error, graph, None), real.perf_counter() - began)
-    outcome.observed.warnings += left_replaced(replaced, watch.by_imports) + left
+    outcome.observed.warnings += left
     return outcome
 
 
