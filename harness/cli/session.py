@@ -256,6 +256,8 @@ def run_selection(
         stream = _opened(lines, open_files) if lines else None
         secrets = secrets_of_process(settings)
         open_files.enter_context(stdout_to_stderr(to_stderr))
+        # Before the output is redirected to a thread of this process.
+        open_files.enter_context(_with_guardian(projects, settings.report, workers))
         open_files.enter_context(redacted_process(secrets.text))
         open_files.callback(close_apps)
         if to_stderr:  # standard output is for the lines of results
@@ -317,9 +319,9 @@ def run_selection(
 
 
 @contextmanager
-def _with_guardian(projects: Projects, report: Path) -> Iterator[None]:
-    """Let another process write the report, if a run ends or holds this one, which is that of a command."""
-    if not exit_code.is_command():
+def _with_guardian(projects: Projects, report: Path, workers: WorkerPool | None) -> Iterator[None]:
+    """Let another process write the report, if a run ends or holds this one: that of a command, without workers."""
+    if workers is not None or not exit_code.is_command():
         yield
         return
     from harness.workers.rescue import reported, start_guardian

@@ -6,6 +6,7 @@ Idle threads of a library, such as the workers of a pool, are left alone: a late
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import os
 import signal
@@ -30,6 +31,10 @@ _LEAVE_S: Final = 5.0
 """Real seconds that handlers and threads may take at the exit of the process."""
 
 
+_BEGIN_S: Final = 0.02
+"""Real seconds in which a thread begins."""
+
+
 class _Left:
     """All that the runs of this process have left."""
 
@@ -48,11 +53,19 @@ def threads_ended(left: list[str]) -> Iterator[None]:
 
     To be used inside of what restores the state of the process, which they would change again.
     """
-    before = sys._current_frames().keys()
+    process, number, before = os.getpid(), _thread._count(), sys._current_frames().keys()
     try:
         yield
     finally:
-        if started := sys._current_frames().keys() - before:
+        if (
+            os.getpid() != process
+        ):  # a fork of this process, made by the run, which would make the other runs as well
+            os._exit(1)
+        started = sys._current_frames().keys() - before
+        if not started and _thread._count() > number:  # one that has not begun yet
+            real.sleep(_BEGIN_S)
+            started = sys._current_frames().keys() - before
+        if started:
             left += _end_threads(started)
 
 
@@ -133,11 +146,17 @@ def _end_threads(numbers: set[int]) -> list[str]:
         return []
     for number in late:
         note_late(number, thread := objects.get(number))
+        if thread is not None:
+            thread._invoke_excepthook = _say_nothing  # type: ignore[attr-defined]  # of its end, which is told here
         if isinstance(thread, threading.Timer):
             thread.cancel()
     abandon_threads([objects[number] for number in late if number in objects], late.keys() - objects.keys())
     places = ", ".join(sorted(set(late.values())))
     return [f"this run left a thread at work in {places}, which was told to end: {OFFER}"]
+
+
+def _say_nothing(_thread: object) -> None:
+    pass
 
 
 def _work(frame: FrameType | None, thread: Any) -> str:

@@ -199,6 +199,8 @@ class _Watch:
                 del _BUILTINS[name]
             _BUILTINS.update(before)
             found = [f"builtins.{name}" for name in found]
+        if self._scan():  # it may have registered itself
+            self._own = []
         for each in (*self._others, *self._own):
             if each.has_changed():
                 found += each.patches()
@@ -210,12 +212,19 @@ class _Watch:
             if each.has_changed():
                 each.put_back()
 
+    def _scan(self) -> bool:
+        """Look for modules of the project that were imported by other means. True if there are new ones."""
+        known, self._scanned = self._scanned, len(sys.modules)
+        found = []
+        for module in [*sys.modules.values()] if known != self._scanned else ():
+            file = getattr(module, "__file__", None)
+            if isinstance(file, str) and id(module) not in self._modules and origin(file) is USER:
+                self._modules[id(module)] = module
+                found.append(file)
+        return any(file.startswith(self._folders) for file in found)
+
     def _note(self) -> None:
-        if self._scanned != len(sys.modules):
-            self._scanned = len(sys.modules)
-            for module in [*sys.modules.values()]:
-                if isinstance(file := getattr(module, "__file__", None), str) and origin(file) is USER:
-                    self._modules.setdefault(id(module), module)
+        self._scan()
         self._known = (self._folders, len(sys.modules), len(self._modules))
         own = {
             key: module
@@ -226,7 +235,7 @@ class _Watch:
         files = {*(module.__file__ for module in own.values()), *_sources(self._folders)}
         if words := frozenset[str]().union(*map(_words, files)):
             self._builtins = self._builtins or _BUILTINS.copy()
-            for owner, label, names in _named(words, own):
+            for owner, label, names in _named(words):
                 known = self._names.setdefault(id(owner), set())
                 if new := [
                     name for name in names if name not in known
@@ -236,15 +245,14 @@ class _Watch:
         self._own = [*_state_of(own)]
 
 
-def _named(words: frozenset[str], own: Mapping[int, ModuleType]) -> Iterator[tuple[Any, str, Sequence[str]]]:
+def _named(words: frozenset[str]) -> Iterator[tuple[Any, str, Sequence[str]]]:
     """Yield modules that are not the project's and their classes, with the attributes that are named."""
     modules = []
     for name, module in [*sys.modules.items()]:
         if (
             words.issuperset(name.split("."))
             and isinstance(module, ModuleType)
-            and id(module) not in own
-            and origin_of(module) is not HARNESS
+            and origin_of(module) not in (HARNESS, USER)
         ):
             modules.append(name)
             found = vars(module)

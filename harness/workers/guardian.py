@@ -77,6 +77,7 @@ class Guardian:
         """Yield from the runs of a scenario, each of which may take `limit_s` real seconds; 0 is no limit."""
         number = 0
         while True:
+            sys.stdout.flush()  # as what is held would be lost
             self._note(RUNNING, limit_s and limit_s + OVERTIME_S, f"{number}\0{name}")
             made = next(runs, None)
             self._note(BETWEEN, 0, f"{number}\0{name}")
