@@ -258,6 +258,8 @@ def run_selection(
         open_files.enter_context(stdout_to_stderr(to_stderr))
         # Before the output is redirected to a thread of this process.
         open_files.enter_context(_with_guardian(projects, settings.report, workers))
+        # Before the output is redirected to a thread of this process.
+        open_files.enter_context(_with_guardian(projects, settings.report, workers))
         open_files.enter_context(redacted_process(secrets.text))
         open_files.callback(close_apps)
         if to_stderr:  # standard output is for the lines of results
@@ -293,9 +295,6 @@ def run_selection(
             schedule=schedule,
         )
         open_files.enter_context(closing(workers) if workers is not None else nullcontext())
-        open_files.enter_context(
-            _with_guardian(projects, settings.report) if workers is None else nullcontext()
-        )
         session.run(selection)
         for text in recorded_lines([*session.recorded.values()], quiet=quiet or scored):
             console.print(text, soft_wrap=True)
