@@ -50,6 +50,7 @@ from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
 from harness.source.frames import located_defects
 from harness.source.imports import bundled_data, repeat_environment
+from harness.source.module_state import watch
 from harness.time.alarms import marked_interrupts
 from harness.time.clock import VirtualTimeLoop
 from harness.time.one_process import in_one_process
@@ -321,7 +322,10 @@ def run_once(
             with marked_interrupts(), runner:
                 # Not `runner.run`, whose handler of Ctrl-C would wait for a blocking tool.
                 turns = run_turns(scenario, graph, world, seed, backend, requests, prices)
-                result = loop().run_until_complete(turns)
+                try:
+                    result = loop().run_until_complete(turns)
+                finally:
+                    watch.put_back_builtins()
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a tool may have raised anything

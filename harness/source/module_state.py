@@ -163,6 +163,7 @@ class _Watch:
         self._scanned = 0
         self._known: tuple[Any, ...] = ()
         self._builtins: dict[str, Any] = {}
+        self._replaced_builtins: list[str] = []
         self._others: list[_Watched] = []
         self._names: dict[int, set[str]] = {}
         self._own: list[_Watched] = []
@@ -189,16 +190,20 @@ class _Watch:
                 self.by_imports += each.accept()
         self._note()
 
-    def patches(self) -> list[str]:
-        """Return the names of what was replaced since, except for the state of modules of the project."""
-        found = []
-        if self._builtins and self._builtins != _BUILTINS:  # first, since all code needs them
-            before = self._builtins
+    def put_back_builtins(self) -> None:
+        """Put back the built-in names, which the harness needs, too, as soon as the code of the project has ended."""
+        before = self._builtins
+        if before and before != _BUILTINS:
             found = [name for name in _BUILTINS if name not in before or before[name] is not _BUILTINS[name]]
             for name in found:
                 del _BUILTINS[name]
             _BUILTINS.update(before)
-            found = [f"builtins.{name}" for name in found]
+            self._replaced_builtins += [f"builtins.{name}" for name in found]
+
+    def patches(self) -> list[str]:
+        """Return the names of what was replaced since, except for the state of modules of the project."""
+        self.put_back_builtins()
+        found, self._replaced_builtins = self._replaced_builtins, []
         if self._scan():  # it may have registered itself
             self._own = []
         for each in (*self._others, *self._own):
