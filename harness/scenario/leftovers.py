@@ -6,7 +6,6 @@ Idle threads of a library, such as the workers of a pool, are left alone: a late
 
 from __future__ import annotations
 
-import _thread
 import atexit
 import os
 import signal
@@ -18,20 +17,20 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, ClassVar, Final
 
-from harness.interception.late_threads import note_late
+from harness.interception.late_threads import has_late, note_late
 from harness.scenario.real_limit import abandon_threads, has_abandoned_threads
 from harness.source.display import clip
 from harness.source.document import shown_path
 from harness.time.real import real
 from harness.time.rebinding import USER, origin
-from harness.world.network import close_network_for_good, started_processes
+from harness.world.network import close_network_for_good, started_processes, started_threads
 
 OFFER: Final = '`isolation = "process"` keeps it from other runs'
 _LEAVE_S: Final = 5.0
 """Real seconds that handlers and threads may take at the exit of the process."""
 
 
-_BEGIN_S: Final = 0.02
+_BEGIN_S: Final = 0.1
 """Real seconds in which a thread begins."""
 
 
@@ -53,7 +52,7 @@ def threads_ended(left: list[str]) -> Iterator[None]:
 
     To be used inside of what restores the state of the process, which they would change again.
     """
-    process, number, before = os.getpid(), _thread._count(), sys._current_frames().keys()
+    process, number, before = os.getpid(), started_threads(), sys._current_frames().keys()
     try:
         yield
     finally:
@@ -62,7 +61,7 @@ def threads_ended(left: list[str]) -> Iterator[None]:
         ):  # a fork of this process, made by the run, which would make the other runs as well
             os._exit(1)
         started = sys._current_frames().keys() - before
-        if not started and _thread._count() > number:  # one that has not begun yet
+        if started_threads() > number:  # it may not have begun
             real.sleep(_BEGIN_S)
             started = sys._current_frames().keys() - before
         if started:
@@ -104,7 +103,7 @@ def leave(code: int, *, may_exit: bool = True) -> bool:
     waited_for = [
         each for each in threading.enumerate() if each is not threading.main_thread() and not each.daemon
     ]
-    if not (_Left.handlers or waited_for):
+    if not (_Left.handlers or waited_for or has_late()):
         return False
     if may_exit:
         if has_abandoned_threads():
@@ -186,10 +185,11 @@ def _note_children() -> bool:
 
 def _children() -> set[int]:
     """Return the numbers of the processes that this one has started, where the system tells."""
-    with suppress(OSError):
-        files = Path("/proc/self/task").glob("*/children")
-        return {int(number) for file in files for number in file.read_text().split()}
-    return set()
+    found: set[int] = set()
+    for file in Path("/proc/self/task").glob("*/children"):
+        with suppress(OSError):  # the thread that started them has ended just now
+            found.update(map(int, file.read_text().split()))
+    return found
 
 
 def _named(processes: set[int]) -> list[str]:

@@ -39,12 +39,13 @@ class NetworkClosed(HarnessError, OSError):
 class _Gate:
     """The number of scenarios that keep the network closed, and the refused attempts. The first installs the hook.
 
-    `processes` is the number of processes that were started since.
+    `processes` is the number of processes that were started since, `threads` that of threads without an object.
     """
 
     closed = 0
     installed = False
     processes = 0
+    threads = 0
     refused: ClassVar[dict[str, None]] = {}
 
 
@@ -65,6 +66,8 @@ def _hook(
         raise NetworkClosed(text)
     if event in processes:
         gate.processes += 1
+    elif event == "_thread.start_new_thread" and getattr(args[0], "__name__", "") != "_bootstrap":
+        gate.threads += 1
 
 
 @contextmanager
@@ -107,6 +110,12 @@ def started_processes() -> int:
     """Return the number of processes that this one has started since this was first asked."""
     _install()
     return _Gate.processes
+
+
+def started_threads() -> int:
+    """Return the number of threads without an object that were started, which may not have begun."""
+    _install()
+    return _Gate.threads
 
 
 def network_is_closed() -> bool:
