@@ -18,8 +18,10 @@ from harness.authoring.expected import expectations
 from harness.authoring.setting import Setting, ways_to_answer
 from harness.authoring.trial import run_trial
 from harness.authoring.world import entry_of, exchanges, inputs_of, world_of
-from harness.errors import FormatError, Problem
+from harness.authoring.writer import Gap
+from harness.errors import FormatError, Problem, SourceError
 from harness.graph import observe
+from harness.graph.effects import EFFECTS
 from harness.graph.trace import Event
 from harness.report.encoding import encode
 from harness.report.traces import FORMAT, RunTrace, restored
@@ -63,27 +65,33 @@ def drafted(
         FormatError: the trace has no input (code `trace-empty`).
         SourceError: the manifest is not valid.
     """
-    given, secrets = _given(trace.events), secrets_of_process(settings)
+    given, secrets = _given(trace), secrets_of_process(settings)
     found = exchanges(_without_judges(trace.events)[0])
     best: tuple[dict[str, Any], list[Outcome], list[str]] | None = None
     ended = _last_status(trace.events)
-    for is_real in ways_to_answer(setting):
-        world = world_of(found, is_real)
+    refused: SourceError | None = None
+    for is_real, by_node in ways_to_answer(setting):
+        world = world_of(found, is_real, by_node=by_node)
         world = {
             **world,
             **{key: _with_entries(world.get(key), entries) for key, entries in setting.world.items()},
         }
         keys = secrets.data({"name": name, **setting.keys, **given, **_used(world, trace.events)})
         trial = {**keys, "allow_unused": True, "expect": {"status": ended}}
-        outcomes = run_trial(file, head, trial, settings, repeat=2, place=setting.place)
+        try:
+            outcomes = run_trial(file, head, trial, settings, repeat=2, place=setting.place)
+        except SourceError as error:
+            refused = refused or error
+            continue
         differences = list(differences_from(trace, outcomes[0]))
         if best is None or len(differences) < len(best[2]):
             best = keys, outcomes, differences
         if not differences:
             break
-    assert best is not None
+    if best is None:
+        raise refused or AssertionError
     keys, outcomes, differences = best
-    keys, last = with_expectations(keys, outcomes, file, head, settings)
+    keys, last = with_expectations(_called(keys, outcomes[0]), outcomes, file, head, settings)
     return Draft(keys, last, differences, list(gaps_in(trace)))
 
 
@@ -139,13 +147,32 @@ def _used(world: Mapping[str, Any], events: Sequence[Event]) -> dict[str, Any]:
     return kept
 
 
-def _given(events: Sequence[Event]) -> dict[str, Any]:
-    """Return the input, or the turns if there are several."""
-    given = list(inputs_of(events))
+def _called(keys: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
+    """Return the scenario without the stubs of tools and the like that its run never called."""
+    called = {entry_of(event)[:2] for event in outcome.events if event["event"] == "call"}
+    kept = dict(keys)
+    for effect in EFFECTS.values():
+        if effect.stubs == "name" and isinstance(entries := keys.get(effect.key), Mapping):
+            kept[effect.key] = {name: item for name, item in entries.items() if (effect.key, name) in called}
+            if not kept[effect.key]:
+                del kept[effect.key]
+    return kept
+
+
+def _given(trace: RunTrace) -> dict[str, Any]:
+    """Return the input, or the turns if there are several.
+
+    Raises:
+        FormatError: there is no input, or nothing of what was said (code `trace-empty`).
+    """
+    events, given = trace.events, list(inputs_of(trace.events))
     if not given:
-        raise FormatError(
-            Problem("trace-empty", "the trace has no input of the agent: it may have been cut off")
-        )
+        text = "the trace has no input of the agent: it may have been cut off"
+        raise FormatError(Problem("trace-empty", text))
+    replies = [each.answer for each in exchanges(events) if each.kind == "llm"]
+    if isinstance(given[0][1], Gap) or (replies and all("gap" in each for each in replies)):
+        text = "the trace does not hold what was said, and nothing can be run without it"
+        raise FormatError(Problem("trace-empty", text, hint="\n    ".join(trace.missing)))
     if len(given) == 1:
         return {"input": given[0][1]} if given[0][1] is not None else {}
     ends = [event["status"] for event in events if event["event"] == "end" and event["graph"] == ""]
@@ -154,8 +181,7 @@ def _given(events: Sequence[Event]) -> dict[str, Any]:
         is_resumed = at + 1 < len(given) and given[at + 1][0] == "resume"
         usual = "interrupted" if is_resumed else "completed"
         status = ends[at] if at < len(ends) else usual
-        is_last = at + 1 == len(given)  # its status is expected of the whole conversation
-        turns.append({kind: value} | ({"expect": {"status": status}} if status != usual or is_last else {}))
+        turns.append({kind: value} | ({"expect": {"status": status}} if status != usual else {}))
     return {"turns": turns}
 
 
@@ -176,7 +202,7 @@ def gaps_in(trace: RunTrace) -> Iterator[str]:
         yield f"secrets were taken out of {secrets} of its events"
     if trace.damage is not None:
         yield f"its end is missing: {trace.damage.problems[0].message}"
-    yield from getattr(trace, "missing", ())
+    yield from trace.missing
 
 
 def differences_from(trace: RunTrace, outcome: Outcome) -> Iterator[str]:
@@ -221,18 +247,39 @@ def _without_judges(events: Sequence[Event]) -> tuple[Sequence[Event], bool]:
 def _observed_differences(events: Sequence[Event], outcome: Outcome) -> Iterator[str]:
     observed = outcome.observed
     path = observe.path(events)
-    if path and path != observed.path:
+    is_one_node = outcome.dialect == "python"  # what an export tells of such an agent is inside of it
+    if path and path != observed.path and not is_one_node:
         yield f"path: the trace has {_short(path)}, the run {_short(observed.path)}"
     calls = [event for event in events if event["event"] == "call"]
     made = [event for event in restored(outcome.events) if event["event"] == "call"]
     for kind in dict.fromkeys(call["kind"] for call in (*calls, *made)):
         before, after = ([_call(each) for each in side if each["kind"] == kind] for side in (calls, made))
+        if kind == "tool" and not after and _are_plain_functions(calls, events, made):
+            continue
         if sorted(before) != sorted(after):
             yield f"{kind} calls: the trace has {_short(before)}, the run {_short(after)}"
     status = _last_status(events)
     if status != observed.status:
         error = f" ({observed.error['message']})" if observed.error else ""
         yield f"status: the trace ended {status}, the run {observed.status}{error}"
+
+
+def _are_plain_functions(calls: Sequence[Event], events: Sequence[Event], made: Sequence[Event]) -> bool:
+    """True if the tools of an agent ran without being seen, as functions do: the model was sent all their results."""
+    tools = {call["call"] for call in calls if call["kind"] == "tool"}
+    results = [
+        event.get("value") for event in events if event["event"] == "answer" and event["call"] in tools
+    ]
+    sent = encode([call["request"].get("messages") for call in made])
+    return all(encode(text)[1:-1] in sent for each in results for text in _texts_in(each))
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping | list):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts_in(each)
+    elif value is not None:
+        yield str(value)
 
 
 def _call(call: Event) -> str:

@@ -26,6 +26,8 @@ from harness.units import DEFAULT_NOW, instant_text
 from harness.world.spec import ScriptedMCPServer
 
 IsReal = Callable[[Exchange], bool]
+Way = tuple[IsReal, bool]
+"""A way to answer: which calls are real, and whether the answers of models are listed by node."""
 
 
 @dataclass(frozen=True)
@@ -151,11 +153,11 @@ def _server(server: ScriptedMCPServer) -> Any:
     return {"tools": tools} | ({"error": written["error"]} if "error" in written else {})
 
 
-def ways_to_answer(setting: Setting) -> list[IsReal]:
-    """Return ways to say which calls are real, in the order to try them.
+def ways_to_answer(setting: Setting) -> list[Way]:
+    """Return the ways to answer, in the order to try them.
 
     What the scenario of the trace does not answer is real again; without it, what would run for real if nothing
-    answered it. Of a foreign trace, stubs answer everything if they can.
+    answered it. Of a foreign trace, stubs answer everything if they can, and its nodes may be of another level.
     """
     app = is_app(setting.manifests[0], setting.keys.get("dialect"))
 
@@ -171,7 +173,9 @@ def ways_to_answer(setting: Setting) -> list[IsReal]:
         key, *names = each.entry
         return bool(names) and isinstance(setting.world.get(key, {}).get(names[0]), str)
 
-    return [by_default, only_entries] if setting.place is not None else [only_entries, by_default]
+    if setting.place is not None:
+        return [(by_default, True), (only_entries, True)]
+    return [(is_real, by_node) for by_node in (True, False) for is_real in (only_entries, by_default)]
 
 
 def _answers(origin: Scenario, each: Exchange) -> bool:

@@ -90,15 +90,24 @@ def _may_contain(outer: Event, inner: Event) -> bool:
     return outer["kind"] in _OUTER and (deeper or (node == within and outer["kind"] != inner["kind"]))
 
 
-def world_of(found: Sequence[Exchange], is_real: Callable[[Exchange], bool]) -> dict[str, Any]:
-    """Return the world in which these calls get these answers. Those that are real need no stubs."""
+def world_of(
+    found: Sequence[Exchange], is_real: Callable[[Exchange], bool], *, by_node: bool = True
+) -> dict[str, Any]:
+    """Return the world in which these calls get these answers.
+
+    Args:
+        found: the calls, in order.
+        is_real: tells which calls need no stub.
+        by_node: the answers of models and people are listed by node, and not all in one list.
+    """
     left_out: set[int] = set()
     by_entry: dict[tuple[str, ...], list[Exchange]] = {}
     for each in found:
         if each.inside in left_out or (each.inside is not None and _is_stubbed(each.inside, found, is_real)):
             left_out.add(each.number)
         elif not is_real(each):
-            by_entry.setdefault(each.entry, []).append(each)
+            in_order = EFFECTS[each.kind].stubs == "list" and not by_node
+            by_entry.setdefault(each.entry[: 1 if in_order else None], []).append(each)
     world: dict[str, Any] = {}
     # A node's name alone matches nodes of nested graphs, too: those with a path come first.
     for (key, *names), calls in sorted(by_entry.items(), key=lambda item: "/" not in item[0][-1]):
@@ -307,14 +316,18 @@ def inputs_of(events: Iterable[Event]) -> Iterator[tuple[str, Any]]:
     resumed: list[Any] = []
     for event in events:
         if event["event"] == "resume" and event["graph"] == "":
-            resumed.append(event["value"])
+            resumed.append(_given(event))
             continue
         if resumed:
             yield "resume", resumed[0] if len(resumed) == 1 else dict(zip(paused, resumed, strict=False))
             paused, resumed = [], []
         if event["event"] == "input" and event["graph"] == "":
-            yield "input", event["value"]
+            yield "input", _given(event)
         elif event["event"] == "node_pause":
             paused.append(f"{event['graph']}{event['node']}")
     if resumed:
         yield "resume", resumed[0]
+
+
+def _given(event: Event) -> Any:
+    return event["value"] if "value" in event else Gap(str(event.get("gap", "it was not exported")))

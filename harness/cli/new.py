@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -126,14 +126,21 @@ def _same(one: Draft, other: Draft) -> bool:
     return {**one.keys, "name": ""} == {**other.keys, "name": ""}
 
 
-def _read(paths: Sequence[str]) -> list[tuple[str, RunTrace]]:
+def _read(paths: Sequence[str]) -> Iterator[tuple[str, RunTrace]]:
+    """Yield the traces that are named, each with its name in messages."""
     from harness.cli.trace import trace_of
-    from harness.report.traces import read_trace
+    from harness.cli.trace_files import trace_file, traces_named
 
-    return [
-        (path, trace_of(path)[0] if "::" in path and not Path(path).exists() else read_trace(Path(path)))
-        for path in paths
-    ]
+    for path in paths:
+        file = trace_file(path)
+        if file is None and "::" not in path:
+            text = f"{printable(path)} is no trace"
+            hint = "give a file of reports/latest/traces, an export, or FILE::NAME for a scenario of the last run"
+            raise FormatError(Problem("trace-unknown", text, hint=hint))
+        if file is None:
+            yield path, trace_of(path)[0]
+        else:
+            yield from ((path, trace) for trace in traces_named(*file))
 
 
 def _target(output: Path | None, setting: Setting, projects: Projects) -> Target:

@@ -219,3 +219,70 @@ def test_a_value_that_varies_from_run_to_run_is_not_expected(harness: New, tmp_p
     assert done.exit_code == 0, done.stderr
     [written] = read(tmp_path / "app.scenario.yaml", yaml="1.2").value["scenarios"]
     assert written["expect"]["output"] == {"id": {"$type": "string"}, "said": "hi"}
+
+
+# ---------------------------------------------------------------- from elsewhere
+
+APP = """\
+from langgraph.graph import START, MessagesState, StateGraph
+from langchain_openai import ChatOpenAI
+
+def answer(state):
+    return {"messages": [ChatOpenAI(model="gpt-4o").invoke(state["messages"])]}
+
+graph = StateGraph(MessagesState).add_node(answer).add_edge(START, "answer").compile()
+"""
+
+
+def langsmith_runs(question: str | None, reply: str) -> str:
+    """An export of LangSmith: a graph with a node and a model call in it."""
+    said = [] if question is None else [{"type": "human", "content": question}]
+    message = {
+        "lc": 1,
+        "type": "constructor",
+        "id": ["AIMessage"],
+        "kwargs": {"type": "ai", "content": reply},
+    }
+    times = {"start_time": "2026-01-01T00:00:00Z", "end_time": "2026-01-01T00:00:01Z", "status": "success"}
+    node = {"metadata": {"langgraph_node": "answer", "langgraph_step": 1, "thread_id": "t"}}
+    inputs = {"messages": said} if said else {}
+    ended = {"messages": [*said, {"type": "ai", "content": reply}]} if said else {}
+    runs = [
+        {"id": "1", "run_type": "chain", "name": "LangGraph", "inputs": inputs, "outputs": ended,
+         "extra": {"metadata": {"thread_id": "t"}}},
+        {"id": "2", "run_type": "chain", "name": "answer", "parent_run_id": "1", "inputs": inputs, "outputs": {},
+         "extra": node},
+        {"id": "3", "run_type": "llm", "name": "ChatOpenAI", "parent_run_id": "2", "inputs": {"messages": [said]},
+         "outputs": {"generations": [[{"text": reply, "message": message}]]}, "extra": node},
+    ]  # fmt: skip
+    return json.dumps([{**run, "trace_id": "1", **times} for run in runs])
+
+
+def test_an_export_becomes_a_scenario_that_passes(harness: New, tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(APP)
+    (tmp_path / "runs.json").write_text(langsmith_runs("hello", "Hi."))
+    done = harness("new", "--from", "runs.json", "--manifest", "app.py:graph")
+    assert done.exit_code == 0, done.stderr
+    [written] = read(tmp_path / "app.scenario.yaml", yaml="1.2").value["scenarios"]
+    assert written["input"] == "hello"
+    assert [stub["reply"] for stub in written["llm"]["answer"]] == ["Hi."]
+    assert written["expect"] == {"path": ["answer"], "output": "Hi."}
+
+
+def test_an_export_of_another_run_says_what_differs(harness: New, tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(
+        APP.replace('"answer")', '"other")').replace("(answer)", '("other", answer)')
+    )
+    (tmp_path / "runs.json").write_text(langsmith_runs("hello", "Hi."))
+    done = harness("new", "--from", "runs.json", "--manifest", "app.py:graph")
+    assert done.exit_code == 1
+    assert 'its run differs from the trace: path: the trace has ["answer"], the run ["other"]' in done.stderr
+
+
+def test_an_export_needs_its_manifest_and_what_was_said(harness: New, tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(APP)
+    (tmp_path / "runs.json").write_text(langsmith_runs(None, "Hi."))
+    assert "give it with --manifest PATH" in harness("new", "--from", "runs.json").stderr
+    done = harness("new", "--from", "runs.json", "--manifest", "app.py:graph")
+    assert done.exit_code == 2
+    assert "trace-empty" in done.stderr
