@@ -99,8 +99,13 @@ COUNTS: Final = "harness_counts"
 """The key of a worker's output for the counts of what it collected. All workers collect the same."""
 
 
+_SESSIONS: Final[list[pytest.Config]] = []
+"""The sessions of this process: a test may run one inside of another."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Register the redaction in all processes, and the reporter and the gate in all but workers of xdist."""
+    _SESSIONS.append(config)
     # The clean-up that is added first is run last: after pytest's own, which collects garbage.
     config.add_cleanup(partial(restore_gc, gc.get_threshold()))
     config.pluginmanager.register(Redaction(config), "harness-redaction")
@@ -344,7 +349,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Leave without what runs have left. Workers of xdist are ended by their controller."""
     session = config.stash.get(_session_key, None)
-    if session is None or "harness.scenario.leftovers" not in sys.modules:
+    with suppress(ValueError):  # it was not configured to its end
+        _SESSIONS.remove(config)
+    if _SESSIONS or session is None or "harness.scenario.leftovers" not in sys.modules:
         return
     from harness.scenario.leftovers import leave
 

@@ -187,7 +187,7 @@ await asyncio.sleep(100)
 """
     outcome = run(body, timeout=3)
     assert outcome.observed.status == "timeout"
-    (warning,) = [text for text in outcome.observed.warnings if "thread" in text]
+    (warning,) = [text for text in outcome.observed.warnings if "when the time" in text]
     assert "when the time of the run was up, a thread was at work at read_it.py:" in warning
 
 
