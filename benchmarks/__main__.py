@@ -24,6 +24,7 @@ BENCHMARKS = {
     "m": "mesh",
     "n": "native",
     "o": "recording",
+    "p": "frames",
     "r": "report_page",
     "s": "aggregation",
     "t": "gate",
@@ -37,10 +38,10 @@ def main() -> int:
     what = (
         "a: five nodes, b: long conversations, c: 2,000 scenarios, d: start-up, e: Agent Spec, "
         "f: a fan-out, g: replayed calls, h: two processes, i: long lists, l: Loki, "
-        "m: LeafMesh, n: a LangGraph app, o: recording at once, r: report.html, "
+        "m: LeafMesh, n: a LangGraph app, o: recording at once, p: data frames, r: report.html, "
         "s: a million lines, t: the gate, v: claims of verdicts (default: all)"
     )
-    parser.add_argument("benchmarks", nargs="*", metavar="a|b|c|d|e|f|g|h|i|l|m|n|o|r|s|t|v", help=what)
+    parser.add_argument("benchmarks", nargs="*", metavar="a|b|c|d|e|f|g|h|i|l|m|n|o|p|r|s|t|v", help=what)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     given = parser.parse_args()
     unknown = [name for name in given.benchmarks if name not in BENCHMARKS]

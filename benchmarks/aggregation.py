@@ -61,15 +61,15 @@ def _measure_reading(folder: Path, count: int) -> _Usage:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as reader:
         assert reader.stdin is not None
         assert reader.stdout is not None
-        for lines in _batches(_lines(folder), count):
-            reader.stdin.write(lines)
+        for batch in batches(lines(folder), count):
+            reader.stdin.write(batch)
         reader.stdin.close()
         said = json.loads(reader.stdout.read())
     assert said["runs"] == count
     return _Usage(said["seconds"], said["megabytes"])
 
 
-def _lines(folder: Path) -> Iterator[bytes]:
+def lines(folder: Path) -> Iterator[bytes]:
     """Yield lines of all scenarios, repeat after repeat, without end."""
     line = _line(folder)
     line["state"] = {**(line["state"] or {}), "notes": "x" * max(0, WIDTH - len(json.dumps(line)))}
@@ -88,9 +88,9 @@ def _lines(folder: Path) -> Iterator[bytes]:
         repeat += 1
 
 
-def _batches(lines: Iterator[bytes], count: int) -> Iterator[bytes]:
+def batches(made: Iterator[bytes], count: int) -> Iterator[bytes]:
     for begin in range(0, count, 1_000):
-        yield b"".join(islice(lines, min(1_000, count - begin)))
+        yield b"".join(islice(made, min(1_000, count - begin)))
 
 
 def _line(folder: Path) -> dict[str, Any]:

@@ -11,16 +11,28 @@ if TYPE_CHECKING:
     from harness.api.run import AlreadyContinued, Call, Run, arun, run
     from harness.errors import FormatError
     from harness.plugin.agent_run import AgentRun
+    from harness.report.frames import Results, load_results
 
 __version__ = "0.1.0"
 DISTRIBUTION = "agent-scenarios"  # what pip installs; the package and the command are `harness`
 
 _PUBLIC = {
-    **dict.fromkeys(("AlreadyContinued", "Call", "FormatError", "Run", "arun", "run"), "harness.api.run"),
+    **dict.fromkeys(("AlreadyContinued", "Call", "Run", "arun", "run"), "harness.api.run"),
+    **dict.fromkeys(("Results", "load_results"), "harness.report.frames"),
     "AgentRun": "harness.plugin.agent_run",
     "FormatError": "harness.errors",
 }
-__all__ = ["AgentRun", "AlreadyContinued", "Call", "FormatError", "Run", "arun", "run"]
+__all__ = [
+    "AgentRun",
+    "AlreadyContinued",
+    "Call",
+    "FormatError",
+    "Results",
+    "Run",
+    "arun",
+    "load_results",
+    "run",
+]
 
 
 def __getattr__(name: str) -> Any:

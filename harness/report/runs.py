@@ -58,7 +58,7 @@ def summarise_runs(paths: Sequence[Path]) -> dict[str, Any]:
         FormatError: there are no results, nothing ran, or a line is damaged (`results-missing`, `no-runs`,
             `results-line`).
     """
-    chosen = [*_without_duplicates(paths)]
+    chosen = [*without_duplicates(paths)]
     sums, several = Summary(), len(chosen) > 1
     runs = [_add(sums, path, several) for path in chosen]
     reasons = [
@@ -107,7 +107,7 @@ def _incomplete(written: Mapping[str, Any] | None, lines: int) -> str:
     return why_incomplete(written)
 
 
-def _without_duplicates(paths: Iterable[Path]) -> Iterator[Path]:
+def without_duplicates(paths: Iterable[Path]) -> Iterator[Path]:
     """Yield the runs without duplicates. A UserWarning names each duplicate."""
     files: list[tuple[Path, Path]] = []
     for path in paths:
