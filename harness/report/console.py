@@ -20,9 +20,8 @@ import click
 from harness.report.cause import fault
 from harness.report.emphasis import emphasised
 from harness.report.failure import Detail, failed_checks, failure_text, lost_checks, title
-from harness.report.formatting import keep_end, seconds
+from harness.report.formatting import FIGURES, keep_end, seconds
 from harness.report.repeats import NOT_PASSED
-from harness.report.summary import GROUPS
 from harness.report.summary_text import counts, figures, group_table, notes, suite_table
 from harness.settings import is_ci_machine
 from harness.source.display import clip, printable
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.text import Text
 
+    from harness.report.grouping import GroupedRuns
     from harness.scenario.outcome import Outcome
 
 __all__ = ["ProgressReporter", "RunReporter", "failure_text", "open_console", "print_summary"]
@@ -232,21 +232,20 @@ def open_console(file: IO[str] | None = None) -> Console:
 
 
 def print_summary(
-    summary: Mapping[str, Any], console: Console, *, coverage: bool = False, by: str | None = None
+    summary: Mapping[str, Any],
+    console: Console,
+    *,
+    coverage: bool = False,
+    grouped: GroupedRuns | None = None,
 ) -> None:
-    """Print lost scores and warnings, the table of suites, and the totals of a run.
+    """Print lost scores and warnings, the table of suites or of other groups, and the totals of a run.
 
-    `coverage` adds the parts of each graph that no scenario took; `by` groups by another of `GROUPS` than suites.
+    `coverage` adds the parts of each graph that no scenario took.
     """
     from rich.text import Text
 
     width = terminal_width(console)
-    if by is None:
-        table = suite_table(summary["suites"], width)
-    else:
-        table = (
-            group_table(GROUPS[by], summary[by], width) if summary[by] else [f"no run has a {GROUPS[by]}", ""]
-        )
+    table = suite_table(summary["suites"], width) if grouped is None else _table(grouped, width)
     for line in ["", *notes(summary, width), *table]:
         console.print(Text(line), soft_wrap=True)
     found, of = counts(summary["total"])
@@ -254,6 +253,12 @@ def print_summary(
     console.print(text + Text(f"   {of}", "dim"), soft_wrap=True)
     for line in figures(summary, width, coverage=coverage):
         console.print(Text(line), soft_wrap=True)
+
+
+def _table(grouped: GroupedRuns, width: int | None) -> list[str]:
+    named = grouped.named()
+    table = group_table(grouped.title, named, width, figures=FIGURES) if named else [""]
+    return [*table[:-1], *grouped.notes(), ""]
 
 
 def terminal_width(console: Console) -> int | None:

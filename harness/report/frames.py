@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -94,7 +95,7 @@ def load_results(*folders: str | Path) -> Results:
 class Results:
     """Results of runs of scenarios. Each method reads them again, line by line, and returns a new data frame.
 
-    The columns and their types are in docs/python.md. `run`, `id`, `variant` and `repeat` identify a run in all frames.
+    docs/python.md has the columns and their types. In each frame `run`, `id`, `variant` and `repeat` identify a run.
 
     Attributes:
         folders: what was given, without duplicates.
@@ -242,11 +243,10 @@ class _Names:
         self._codes = array("i")
         self._known: dict[str | None, int] = {None: -1}
 
-    def add(self, name: str | None) -> None:
-        code = self._known.get(name)
-        if code is None:
-            code = self._known[name] = len(self._known) - 1
-        self._codes.append(code)
+    def extend(self, names: Sequence[str | None]) -> None:
+        for name in {*names} - self._known.keys():
+            self._known[name] = len(self._known) - 1
+        self._codes.extend(map(self._known.__getitem__, names))
 
     def made(self) -> Any:
         import numpy as np
@@ -255,7 +255,7 @@ class _Names:
         names = [name for name in self._known if name is not None]
         categories = pd.Index(names, dtype=None if names else "object")
         codes = np.asarray(self._codes, dtype=np.int32)
-        return pd.Categorical.from_codes(codes, categories).reorder_categories(sorted(names))  # type: ignore[arg-type]  # numpy's integers
+        return pd.Categorical.from_codes(codes, categories).reorder_categories(sorted(names))
 
 
 class _Numbers:
@@ -265,8 +265,8 @@ class _Numbers:
         self._values = array("d")
         self._make = make
 
-    def add(self, number: float | None) -> None:
-        self._values.append(math.nan if number is None else number)
+    def extend(self, numbers: Sequence[float | None]) -> None:
+        self._values.extend([math.nan if number is None else number for number in numbers])
 
     def made(self) -> Any:
         import numpy as np
@@ -298,13 +298,13 @@ class _Objects:
     def __init__(self, dtype: str) -> None:
         self._values: list[Any] = []
         self._dtype = dtype
-        self.add = self._values.append
+        self.extend = self._values.extend
 
     def made(self) -> Any:
         import pandas as pd
 
         try:
-            return pd.Series(self._values, dtype=self._dtype)  # type: ignore[call-overload]  # any dtype
+            return pd.Series(self._values, dtype=self._dtype)
         except OverflowError:  # a seed of more than 64 bits
             return pd.Series(self._values, dtype="object")
 
@@ -325,13 +325,16 @@ _KINDS: Final[Mapping[str, Callable[[], _Names | _Numbers | _Objects]]] = {
 """The columns of each kind. All figures of results are exact as a double, but seeds."""
 
 
+_BATCH: Final = 1_000
+
+
 def _frame(columns: Mapping[str, str], rows: Iterable[tuple[Any, ...]]) -> pd.DataFrame:
     """Return a data frame with these columns, each of a kind."""
     import pandas as pd
 
     made = {name: _KINDS[kind]() for name, kind in columns.items()}
-    add = [column.add for column in made.values()]
-    for row in rows:
-        for add_value, value in zip(add, row, strict=True):
-            add_value(value)
+    rows = iter(rows)
+    while batch := [*islice(rows, _BATCH)]:
+        for column, values in zip(made.values(), zip(*batch, strict=True), strict=True):
+            column.extend(values)
     return pd.DataFrame({name: column.made() for name, column in made.items()})

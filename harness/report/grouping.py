@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from io import StringIO
 from itertools import product
 from typing import Any, Final
 
@@ -118,6 +120,15 @@ FIGURE_COLUMNS: Final = {
     "cost": "Float",
 }
 """The figures of a group in a table, each with its kind (`harness.report.frames`)."""
+
+
+def csv_of(grouped: GroupedRuns) -> str:
+    """Return the rows as CSV with a header. Latencies are virtual seconds; what is unknown is empty."""
+    made = StringIO()
+    writer = csv.DictWriter(made, [*grouped.keys, *FIGURE_COLUMNS], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(grouped.rows())
+    return made.getvalue()
 
 
 def _of_model(line: Line, name: str) -> Line:

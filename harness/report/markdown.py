@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from harness.report.formatting import FIGURES, cost_of, distinct, percent, plural, score, seconds
 from harness.report.group import PARTS
-from harness.report.summary import GROUPS
 from harness.report.summary_text import worst_first
 from harness.source.display import clip, printable
 
 if TYPE_CHECKING:
     from harness.report.compare.comparison import Change, Comparison
+    from harness.report.grouping import GroupedRuns
 
 
 _HTML: Final = re.compile(r"[<>&]")
@@ -88,13 +88,15 @@ _MAX_CHECKS: Final = 5
 _MESSAGE_LENGTH: Final = 300
 
 
-def markdown(summary: Mapping[str, Any], changes: Sequence[str] = (), *, by: str = "suites") -> str:
+def markdown(
+    summary: Mapping[str, Any], changes: Sequence[str] = (), *, grouped: GroupedRuns | None = None
+) -> str:
     """Return the summary as GitHub-flavoured Markdown: totals, failures, branches not taken, a table of groups.
 
     Args:
         summary: as in summary.json.
         changes: paragraphs on changes since an earlier run (`since_last_whole`, `since_baseline`).
-        by: the groups of the table, a key of `GROUPS`.
+        grouped: the groups of the table; None stands for the suites.
     """
     parts = [
         _headline(summary["total"], _left_out(summary, "flaky")),
@@ -104,7 +106,9 @@ def markdown(summary: Mapping[str, Any], changes: Sequence[str] = (), *, by: str
         *_untaken(summary["coverage"]),
         *_losses(summary),
         *_warnings(summary),
-        _groups(summary, by),
+        _groups("suite", summary["suites"], summary["total"])
+        if grouped is None
+        else _groups(grouped.title, grouped.named(), summary["total"]),
         *_coverage(summary["coverage"]),
     ]
     return bounded("\n\n".join(parts) + "\n")
@@ -129,11 +133,10 @@ def _headline(total: Mapping[str, Any], flaky_left_out: int) -> str:
     return f"## Scenarios: {', '.join(counts)}\n\n" + "\n".join(f"- {fact}" for fact in facts) + flaky
 
 
-def _groups(summary: Mapping[str, Any], by: str) -> str:
-    groups, word = summary[by], GROUPS[by]
+def _groups(word: str, groups: Mapping[str, Any], total: Mapping[str, Any]) -> str:
     shown = sorted(groups.items(), key=worst_first)[:_MAX_ROWS] if len(groups) > _MAX_ROWS else groups.items()
     rows = [(code(name), group) for name, group in shown]
-    rows.append(("**total**", summary["total"]))
+    rows.append(("**total**", total))
     head = f"| {word} | runs | passed | failed | errors | fitness | p95 |\n|---|--:|--:|--:|--:|--:|--:|"
     table = "\n".join([head, *(_group(name, group) for name, group in rows)])
     rest = len(groups) - len(shown)

@@ -12,12 +12,15 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from harness.report.formatting import plural
 from harness.report.reading import read_lines, results_file
 from harness.report.summary import Summary, nothing_ran, why_incomplete, written_summary
 from harness.source.document import shown_path
+
+if TYPE_CHECKING:
+    from harness.report.grouping import GroupedRuns
 
 _SHARD: Final = re.compile(r"(\d+) of (\d+) scenarios? selected \(shard (\d+)/(\d+)\)")
 
@@ -48,11 +51,11 @@ class _Run:
     files: Mapping[str, str]
 
 
-def summarise_runs(paths: Sequence[Path]) -> dict[str, Any]:
+def summarise_runs(paths: Sequence[Path], grouped: GroupedRuns | None = None) -> dict[str, Any]:
     """Return the summary of these results folders or results.jsonl files, in the form of summary.json.
 
-    For several runs, `runs` has {name, runs, complete, reason} of each. The summary is complete if all of them are,
-    or if they are all the shards of one run.
+    Each line is added to `grouped`, too. For several runs, `runs` has {name, runs, complete, reason} of each. The
+    summary is complete if all of them are, or if they are all the shards of one run.
 
     Raises:
         FormatError: there are no results, nothing ran, or a line is damaged (`results-missing`, `no-runs`,
@@ -60,7 +63,7 @@ def summarise_runs(paths: Sequence[Path]) -> dict[str, Any]:
     """
     chosen = [*without_duplicates(paths)]
     sums, several = Summary(), len(chosen) > 1
-    runs = [_add(sums, path, several) for path in chosen]
+    runs = [_add(sums, path, several, grouped) for path in chosen]
     reasons = [
         f"{run.name}: {run.incomplete}" if several else run.incomplete for run in runs if run.incomplete
     ]
@@ -81,12 +84,14 @@ def summarise_runs(paths: Sequence[Path]) -> dict[str, Any]:
     return found | {"traces": _traces([run.traces for run in runs])} | files
 
 
-def _add(sums: Summary, path: Path, several: bool) -> _Run:
+def _add(sums: Summary, path: Path, several: bool, grouped: GroupedRuns | None) -> _Run:
     name, lines, traced = shown_path(path), 0, 0
     for line in read_lines(path):
         lines += 1
         traced += line.get("trace") is not None
         sums.add(line, name if several else None)
+        if grouped is not None:
+            grouped.add(line, name, several)
     written = written_summary(path)
     incomplete = _incomplete(written, lines)
     # A shard may be empty: there may be fewer scenarios than shards.

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from harness.report.encoding import encode
 from harness.report.formatting import (
+    FIGURES,
+    Figure,
     cost_of,
     distinct,
     hanging,
     keep_end,
     percent,
     plural,
-    score,
     seconds,
     short_name,
     short_words,
@@ -238,7 +239,11 @@ def _item(item: Any) -> str:
 
 _MAX_SUITES: Final = 10
 _GAP: Final = "  "
-_HEAD: Final = ("passed", "fitness", "p95")
+_FEW: Final = tuple(figure for figure in FIGURES if figure.label in ("fitness", "p95"))
+_ALWAYS: Final = ("pass rate", "fitness")
+"""The figures that are shown even if they are 0 in all groups."""
+_FIRST_TO_GO: Final = ("cost", "tokens", "p50")
+"""The columns that a narrow terminal leaves out, if they leave less than half of it to the names."""
 _SUFFIX: Final = ".scenario.yaml"
 _MIN_WIDTH: Final = 12
 """Minimum columns for the name of a group."""
@@ -250,7 +255,11 @@ def suite_table(suites: Mapping[str, Mapping[str, Any]], width: int | None = Non
 
 
 def group_table(
-    word: str, groups: Mapping[str, Mapping[str, Any]], width: int | None = None, most: int | None = None
+    word: str,
+    groups: Mapping[str, Mapping[str, Any]],
+    width: int | None = None,
+    most: int | None = None,
+    figures: Sequence[Figure] = _FEW,
 ) -> list[str]:
     """Return a line for each group of runs, followed by an empty line.
 
@@ -259,13 +268,16 @@ def group_table(
         groups: the figures of each group, by name.
         width: the columns to align values in; None pads nothing, for output that is no terminal.
         most: the most groups to list; None lists all.
+        figures: the columns after the counts; latency, tokens and cost are left out if all are 0.
     """
     ordered = sorted(groups.items(), key=worst_first)
     shown = ordered[:most]
-    timed = any(group["latency"]["p95"] for group in groups.values())
-    rows = [_row(name, group)[: None if timed else -1] for name, group in shown]
-    head = (word, *_HEAD)[: None if timed else -1]
-    lines = [_plain_row(row) for row in rows] if width is None else _columns([head, *rows], width)
+    columns = [
+        each for each in figures if each.label in _ALWAYS or any(each.of(group) for group in groups.values())
+    ]
+    head = (word, "passed", *(each.label for each in columns))
+    table = [head, *(_row(name, group, columns) for name, group in shown)]
+    lines = [_plain_row(head, row) for row in table[1:]] if width is None else _fitting(table, width)
     return [*lines, *_left_out(word, [group for _, group in ordered[len(shown) :]]), ""]
 
 
@@ -279,14 +291,29 @@ def _failing(group: Mapping[str, Any]) -> int:
     return int(group["failed"] + group["errors"])
 
 
-def _row(name: str, group: Mapping[str, Any]) -> tuple[str, ...]:
-    passed = f"{group['passed']}/{group['runs'] - group['skipped']}"
-    return printable(name), passed, score(group["fitness"]), seconds(group["latency"]["p95"])
+def _row(name: str, group: Mapping[str, Any], columns: Sequence[Figure]) -> tuple[str, ...]:
+    values = [(each, each.of(group)) for each in columns]
+    texts = ("–" if value is None else each.text(value) for each, value in values)
+    return printable(name), f"{group['passed']}/{group['runs'] - group['skipped']}", *texts
 
 
-def _plain_row(row: tuple[str, ...]) -> str:
-    name, passed, fitness, *p95 = row
-    return _GAP.join((name, f"{passed} passed", f"fitness {fitness}", *(f"p95 {text}" for text in p95)))
+def _plain_row(head: tuple[str, ...], row: tuple[str, ...]) -> str:
+    name, passed, *figures = row
+    labelled = (f"{label} {text}" for label, text in zip(head[2:], figures, strict=True))
+    return _GAP.join((name, f"{passed} passed", *labelled))
+
+
+def _fitting(table: list[tuple[str, ...]], width: int) -> list[str]:
+    """Return the lines of a table. A last line names the columns that a narrow terminal leaves out."""
+    gone: list[str] = []
+    for name in _FIRST_TO_GO:
+        names, *rest = [max(map(len, column)) for column in zip(*table, strict=True)]
+        if name in table[0] and width - sum(rest) - len(_GAP) * len(rest) < min(names, width // 2):
+            at = table[0].index(name)
+            table = [(*row[:at], *row[at + 1 :]) for row in table]
+            gone.insert(0, name)
+    note = [f"(a wider terminal, or --csv, has {', '.join(gone)}, too)"] if gone else []
+    return [*_columns(table, width), *note]
 
 
 def _columns(rows: list[tuple[str, ...]], width: int) -> list[str]:
