@@ -47,6 +47,7 @@ HEAVY = {
     "langgraph",
     "mcp",
     "numpy",
+    "pandas",
     "pydantic",
     "rich",
     "vcr",
@@ -192,6 +193,14 @@ def test_only_the_superstep_and_the_native_scheduler_and_their_parts_call_langgr
 
 ENTRY_POINTS = ["harness", "harness.plugin", "harness.cli.main"]
 DETECTION = ["harness.dialects.registry", *DIALECTS.values()]
+
+
+def test_importing_the_package_loads_nothing_of_it() -> None:
+    # `import harness` takes a few milliseconds: its names are loaded when they are used.
+    code = """import sys; before = {*sys.modules}; import harness; print(*sorted({*sys.modules} - before))"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    ours = {name for name in done.stdout.split() if name.partition(".")[0] not in sys.stdlib_module_names}
+    assert ours == {"harness"}
 
 
 @pytest.mark.parametrize("module", [*ENTRY_POINTS, *DETECTION])

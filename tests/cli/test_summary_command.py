@@ -123,6 +123,43 @@ def test_groups_other_than_suites_can_be_shown(invoke: Invoke) -> None:
     assert "counter.yaml  1/2 passed" in invoke("summary", "monday", "--by", "manifest").stdout
     assert "no run has a variant" in invoke("summary", "monday", "--by", "variant").stdout
     assert "| tag | runs |" in invoke("summary", "monday", "--by", "tag", "--markdown").stdout
+    assert "1 run in no group: no tag" in invoke("summary", "monday", "--by", "tag").stdout
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_groups_of_several_keys_are_a_table_json_and_csv(invoke: Invoke) -> None:
+    by = ("summary", "monday", "tuesday", "--by", "run,verdict")
+    assert (
+        "monday · failed  0/1 passed  pass rate 0 %  fitness 0.000\n"
+        "monday · passed  1/1 passed  pass rate 100 %  fitness 1.000\n"
+        "tuesday · passed  3/3 passed  pass rate 100 %  fitness 1.000\n"
+    ) in invoke(*by).stdout
+    groups = json.loads(invoke(*by, "--json", "-").stdout)["groups"]
+    assert [(group["by"], group["runs"]) for group in groups] == [
+        ({"run": "monday", "verdict": "failed"}, 1),
+        ({"run": "monday", "verdict": "passed"}, 1),
+        ({"run": "tuesday", "verdict": "passed"}, 3),
+    ]
+    head, *rows = invoke(*by, "--csv", "-").stdout.splitlines()
+    assert head.startswith("run,verdict,runs,distinct_runs,scenarios,passed,failed,errors,skipped,pass_rate,")
+    assert [row.split(",")[:3] for row in rows] == [
+        ["monday", "failed", "1"],
+        ["monday", "passed", "1"],
+        ["tuesday", "passed", "3"],
+    ]
+    assert invoke("summary", "monday", "--csv", "suites.csv").stdout == ""
+    assert Path("suites.csv").read_text().splitlines()[1].startswith("a.scenario.yaml,2,2,2,1,1,0,0,0.5,")
+
+
+@pytest.mark.usefixtures("two_runs")
+@pytest.mark.parametrize(
+    ("by", "hint"), [("tga", "did you mean 'tag'?"), ("tag,", "known: suite, scenario, tag, model,")]
+)
+def test_an_unknown_key_of_groups_is_named(invoke: Invoke, by: str, hint: str) -> None:
+    result = invoke("summary", "monday", "--by", by)
+    assert result.exit_code == 2
+    assert "runs cannot be grouped by" in result.stderr
+    assert hint in result.stderr
 
 
 @pytest.mark.parametrize(
