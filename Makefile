@@ -11,7 +11,7 @@ AXE := tests/report/html/node_modules/axe-core/axe.min.js
 # The tests start many processes, which start faster with compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: scenarios test check lint types unit quick oldest fuzz bench clean
+.PHONY: scenarios test check lint types unit quick oldest package fuzz bench clean
 
 scenarios: $(INSTALLED)
 	$(BIN)/pytest scenarios/
@@ -32,7 +32,7 @@ types: $(INSTALLED)
 
 # One worker more than processors, since many tests wait for servers and child processes.
 unit: $(INSTALLED) $(AXE)
-	$(BIN)/pytest tests/ -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist worksteal
+	$(BIN)/pytest tests/ --ignore=tests/package -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist worksteal
 
 # axe-core checks the accessibility of report.html. Without npm, these tests are skipped with a message.
 $(AXE): tests/report/html/package-lock.json
@@ -43,7 +43,7 @@ $(AXE): tests/report/html/package-lock.json
 quick: $(INSTALLED)
 	HYPOTHESIS_PROFILE=quick $(BIN)/pytest $(addprefix tests/,$(QUICK)) --ignore=tests/report/html -n auto -q
 
-SLOW := cli docs draw evolution fuzz gate isolation recording secrets selection serve statistics variants world
+SLOW := cli docs draw evolution fuzz gate isolation package recording secrets selection serve statistics variants world
 QUICK := $(filter-out $(SLOW),$(notdir $(patsubst %/,%,$(wildcard tests/*/)))) test_imports.py
 
 # Apps on old versions of LangGraph, each in an environment of its own: the lowest versions that pyproject.toml allows,
@@ -59,6 +59,14 @@ $(VENV)-%/.installed: constraints-%.txt pyproject.toml
 	$(PYTHON) -m venv --clear $(VENV)-$*
 	$(VENV)-$*/bin/python -m pip install --quiet --requirement $< --editable .
 	touch $@
+
+# The source distribution and the wheel: their contents, and the first example of README.md with the wheel alone, in a
+# fresh environment of each Python of PYTHONS. It takes minutes, since the dependencies are installed each time.
+PYTHONS ?= $(PYTHON)
+package: $(INSTALLED)
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist . > /dev/null
+	HARNESS_PYTHONS="$(PYTHONS)" $(BIN)/pytest tests/package
 
 # Fuzzing with many seeds, and properties with many new examples; `make unit` runs the same small sample each time.
 # `make fuzz HARNESS_FUZZ=5000` sets the number of seeds.
@@ -77,4 +85,4 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-* .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(VENV)-* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
