@@ -66,6 +66,14 @@ def judges(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> lis
     return _beginning(incomplete, METRICS)
 
 
+def group_keys(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the keys of `summary --by`, for the last of several."""
+    from harness.report.grouping import KEYS
+
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{key}" for key in _beginning(last, KEYS)]
+
+
 def _beginning(text: str, options: Iterable[str]) -> list[str]:
     return [each for each in options if each.startswith(text)]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli import completion
 from harness.cli.options import PATH, flag
 from harness.cli.output import deliver, deliver_json, warnings_at_end
 from harness.settings import load_settings
@@ -31,7 +32,7 @@ status, run.
 
 @click.command("summary", epilog=_EXAMPLES)
 @click.argument("runs", nargs=-1, type=PATH, metavar="[RUN]...")
-@click.option("--by", metavar="KEY,…", help=_BY)
+@click.option("--by", metavar="KEY,…", help=_BY, shell_complete=completion.group_keys)
 @flag("--coverage", help="Print the nodes, edges and branches of each graph that no scenario covers.")
 @flag("--markdown", "as_markdown", help="Print Markdown, as in summary.md.")
 @click.option(

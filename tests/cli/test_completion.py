@@ -61,6 +61,7 @@ def test_finite_values_are_offered(write: WriteFile, two_agents: str) -> None:
     write("agents.yaml", two_agents)
     assert offered("show", "agents.yaml", "--agent", "") == ["counter", "other"]
     assert offered("show", "agents.yaml", "--dialect", "l") == ["loki", "leafmesh", "langgraph"]
+    assert offered("summary", "--by", "tag,m") == ["tag,model", "tag,manifest"]
     assert offered("show", "agents.yaml", "--format", "") == ["text", "mermaid", "svg"]
     assert offered("run", "--traces", "f") == ["failed"]
     assert "faithfulness" in offered("judges", "fa")
