@@ -362,7 +362,7 @@ class Run:
             failed = replace(
                 moment.outcome, checks=shown, verdict=judged.verdict, score=judged.score, span=None
             )
-            raise AssertionError(failure_text(failed))
+            raise AssertionError(failure_text(failed, command=""))
         return self
 
     def to_scenario(self, name: str | None = None) -> str:

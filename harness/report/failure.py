@@ -92,7 +92,7 @@ def failure_text(
         detail: the amount of detail.
         same: ids of other scenarios that failed for the same reason.
         report: the results folder, for the trace command; None leaves that out.
-        command: the command that ran it, for the command that runs it again.
+        command: the command that ran it, for the command that runs it again; "" if there is none.
     """
     why = reasons(outcome)
     if detail == "full":
@@ -241,9 +241,9 @@ def _facts(
         facts += _last_items("calls", observed.calls, partial(_call, shown=shown))
     if (observed.error or {}).get("code") == CassetteMissing.code:
         command = "harness record"
-    rerun = rerun_text(outcome.id, outcome.seed, outcome.repeat, outcome.variant, command)
-    if outcome.span is not None:  # of a run of Python code, there is no command
-        facts.append(("rerun", rerun))
+    if command:
+        again = rerun_text(outcome.id, outcome.seed, outcome.repeat, outcome.variant, command)
+        facts.append(("rerun", again))
     if report is not None and (command := trace_command(outcome)):
         facts.append(("trace", command + report_argument(Path(outcome.suite), report)))
     return map(_fact, facts)

@@ -216,10 +216,10 @@ def test_stubs_that_are_left_over_fail_a_check() -> None:
 
 
 @pytest.mark.parametrize(("use", "told"), [
-    (lambda: harness.run(TRIAGE, "x", tols={}), "did you mean 'tools'?"),
+    (lambda: harness.run(TRIAGE, "x", tols={}), "did you mean 'tools'?"),  # type: ignore[call-arg]
     (lambda: harness.run("agents/triag.yaml", "x"), "no such file"),
     (lambda: harness.run(TRIAGE, "x", llm={"classify": [{"replay": "x"}]}), "did you mean 'reply'?"),
-    (lambda: harness.run(TRIAGE, "x", llm=BILLING).check(paths=[]), "did you mean 'path'?"),
+    (lambda: harness.run(TRIAGE, "x", llm=BILLING).check(paths=[]), "did you mean 'path'?"),  # type: ignore[call-arg]
 ])  # fmt: skip
 def test_wrong_keys_are_refused(use: Callable[[], Any], told: str) -> None:
     with pytest.raises(FormatError) as refused:
