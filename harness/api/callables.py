@@ -10,7 +10,7 @@ import copy
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Final
 
 from harness.graph.effects import EFFECTS
@@ -38,7 +38,7 @@ class Remembered:
 
     def called(self) -> Callable[..., Any]:
         """Return the function to call, with the signature of the original."""
-        if inspect.iscoroutinefunction(self.function):
+        if _is_async(self.function):
 
             @wraps(self.function)
             async def ask(*args: Any, **kwargs: Any) -> Any:
@@ -80,6 +80,32 @@ class Remembered:
         return answer
 
 
+def _is_async(function: Callable[..., Any]) -> bool:
+    while isinstance(function, partial):
+        function = function.func
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004  # an object whose class has an async __call__
+    )
+
+
+def _at_once(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that gives what an async one answers without waiting; it stands where nothing awaits it."""
+    if not _is_async(function):
+        return function
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        running = function(*args, **kwargs)
+        try:
+            running.send(None)
+        except StopIteration as done:
+            return done.value
+        running.close()
+        raise TypeError("an async callable that waits cannot answer here: give the stub a latency")
+
+    return call
+
+
 Callables = dict[DocumentPath, Remembered]
 """The callables of a world, by the path of their placeholders."""
 
@@ -115,10 +141,10 @@ def _listed(key: str, value: Any, path: DocumentPath, found: Callables) -> Any:
 def _entry(key: str, value: Any, path: DocumentPath, found: Callables) -> Any:
     if isinstance(value, list | tuple):
         return [_stub(key, each, (*path, at), found) for at, each in enumerate(value)]
-    if key == "mcp" and isinstance(value, Mapping):
+    if key == "mcp" and isinstance(value, Mapping) and isinstance(value.get("tools", ()), list | tuple):
         tools = [
             {**tool, "stubs": _listed(key, tool["stubs"], (*path, "tools", at, "stubs"), found)}
-            if "stubs" in tool
+            if isinstance(tool, Mapping) and "stubs" in tool
             else tool
             for at, tool in enumerate(value.get("tools", ()))
         ]
@@ -140,4 +166,7 @@ def place_callables(world: WorldSpec, callables: Callables) -> None:
     stubs = {stub.path(path, at): stub for _, path, listed in world.lists() for at, stub in enumerate(listed)}
     real = dict(world.real())
     for path, function in callables.items():
-        (real.get(path) or stubs[path]).answer_by(function.called())
+        if path in real:
+            real[path].answer_by(function.called())
+        else:
+            stubs[path].answer_by(_at_once(function.called()))

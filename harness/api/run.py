@@ -466,10 +466,29 @@ class Moment:
 
 
 Listener = Callable[[Moment], None]
+_IN_LOOP: Final = (
+    "an event loop runs in this thread: use `await harness.arun(…)`; "
+    "in front of `agent_run`, `send` and `resume` write `await asyncio.to_thread(…)`: "
+    "await asyncio.to_thread(run.send, input)"
+)
+
+
+def _is_in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def run_from(beginning: Beginning, listener: Listener | None = None) -> Run:
-    """Run a conversation from its beginning to its last turn."""
+    """Run a conversation from its beginning to its last turn.
+
+    Raises:
+        RuntimeError: an event loop runs in this thread, such as that of a notebook or of an async test.
+    """
+    if _is_in_loop():
+        raise RuntimeError(_IN_LOOP)
     from harness.report.traces import restored
     from harness.scenario.run import run_scenario
     from harness.settings import Traces

@@ -1,11 +1,12 @@
 """`harness.run`: agents in plain Python: their world, their conversation, what happened, and what is wrong."""
 
 import asyncio
+import functools
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from langchain_openai import ChatOpenAI
@@ -118,6 +119,18 @@ def test_inside_of_a_running_loop() -> None:
     assert asyncio.run(main()).output == "a person says yes"
 
 
+def test_inside_of_a_running_loop_nothing_blocks() -> None:
+    run = harness.run(APP, "hello", llm=["Hi."])
+
+    async def main(use: Callable[[], Any]) -> Any:
+        return use()
+
+    for use in (lambda: harness.run(APP, "hello"), lambda: run.resume("yes"), lambda: run.send("x")):
+        with pytest.raises(RuntimeError, match=r"await harness\.arun"):
+            asyncio.run(main(use))
+    assert run.resume("yes").output == "a person says yes"
+
+
 # ---------------------------------------------------------------- callables
 
 
@@ -156,6 +169,48 @@ def test_a_mock_is_a_tool() -> None:
     )
     assert run.status == "interrupted"
     assert [call.args[0] for call in refund.call_args_list] == ["bowl", "jug", "vase"]
+
+
+async def _said(prefix: str, request: Any) -> str:
+    return f"{prefix} {request.prompt}"
+
+
+class _Speaker:
+    async def __call__(self, request: Any) -> str:
+        return f"Yes, {request.prompt}"
+
+
+@pytest.mark.parametrize(
+    "answer", [AsyncMock(return_value="Yes, hi"), functools.partial(_said, "Yes,"), _Speaker()]
+)
+def test_an_async_callable_answers_too(answer: Any) -> None:
+    assert harness.run(TRIAGE, "hi", llm={**QUESTION, "answer": answer}).output == "Yes, hi"
+
+
+def test_an_async_callable_in_place_of_a_stub_cannot_wait() -> None:
+    async def answer(request: Any) -> str:
+        await asyncio.sleep(1)
+        return "late"
+
+    run = harness.run(TRIAGE, "hi", llm={**QUESTION, "answer": answer})
+    assert run.error is not None
+    assert "give the stub a latency" in run.error["message"]
+
+
+def test_an_object_with_an_async_call_is_a_handler() -> None:
+    class LookAt:
+        async def __call__(self, given: Any) -> Any:
+            await asyncio.sleep(5)
+            return {"worth": [20]}
+
+    handlers = {name: f"support_tools.{name}" for name in ("unpack", "add_up", "pay")}
+    run = harness.run(
+        "agents/returns.yaml",
+        {"order": "C3", "note": "Too small"},
+        llm={"sort": "return"},
+        handlers={**handlers, "look_at": LookAt()},
+    )
+    assert (run.status, run.latency["total"]) == ("interrupted", 5)
 
 
 # ---------------------------------------------------------------- a conversation
