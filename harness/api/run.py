@@ -144,7 +144,11 @@ class Beginning:
 
         keys = {**self.keys, **(self.turns[0] if len(self.turns) == 1 else {"turns": self.turns})}
         keys |= {"expect": to_json(dict(expect))} if expect else {}
-        text = file_text({"harness": 1, "manifest": manifest or str(self.manifest)}, [keys])
+        try:
+            text = file_text({"harness": 1, "manifest": manifest or str(self.manifest)}, [keys])
+        except TypeError as error:  # no data
+            hint = "a callable stands for a whole stub, and hooks are dotted paths"
+            raise FormatError(Problem("wrong-type", f"a value is no data: {error}", hint=hint)) from None
         try:
             [found] = load_file(self.file, self.settings, text=text).scenarios
         except FormatError as error:
@@ -234,8 +238,11 @@ def beginning_of(
         key: to_json(given[key]) for key in (*_SCENARIO_KEYS, "allow_unused") if given.get(key) is not None
     }
     if settings is None:
-        mode = RecordMode(given.get("record_mode") or "none")
-        settings = Projects(record_mode=mode).around(Path.cwd())
+        mode = given.get("record_mode") or "none"
+        if mode not in (modes := [each.value for each in RecordMode]):
+            text = f"record_mode: expected one of {', '.join(modes)}, found {mode!r}"
+            raise FormatError(Problem("wrong-type", text))
+        settings = Projects(record_mode=RecordMode(mode)).around(Path.cwd())
     if isinstance(manifest, str | Path):
         manifest = _located(Path(manifest), file)
     turn = {} if input is None else {"input": to_json(input)}
@@ -427,6 +434,7 @@ class Moment:
         from harness.authoring.writer import file_text
         from harness.graph.effects import EFFECTS
         from harness.report.traces import restored
+        from harness.scenario.redaction import secrets_of
 
         began = self.beginning
         keys, *later = [{**began.keys, **began.turns[0]}, *began.turns[1:]]
@@ -461,7 +469,8 @@ class Moment:
         own = {key: value for key, value in began.keys.items() if key not in WORLD_KEYS}
         given = turns if later else began.turns[0]
         expect = expectations(self.outcome.observed, self.outcome.observed)
-        written = {**own, "name": name or own["name"], **given, **world, "expect": expect}
+        secrets = secrets_of(began.scenario({}), began.settings)
+        written = secrets.data({**own, "name": name or own["name"], **given, **world, "expect": expect})
         return file_text({"harness": 1, "manifest": path_of(began.manifest, began.file.parent)}, [written])
 
 

@@ -275,6 +275,10 @@ def test_stubs_that_are_left_over_fail_a_check() -> None:
     (lambda: harness.run("agents/triag.yaml", "x"), "no such file"),
     (lambda: harness.run(TRIAGE, "x", llm={"classify": [{"replay": "x"}]}), "did you mean 'reply'?"),
     (lambda: harness.run(TRIAGE, "x", llm=BILLING).check(paths=[]), "did you mean 'path'?"),  # type: ignore[call-arg]
+    (lambda: harness.run(TRIAGE, "x", record_mode="onse"), "record_mode: expected one of none, once"),  # type: ignore[arg-type]
+    (lambda: harness.run(TRIAGE, "x", llm={"classify": {"reply": len}}), "a callable stands for a whole stub"),
+    (lambda: harness.run(TRIAGE, "x", hooks=[len]), "hooks are dotted paths"),  # type: ignore[list-item]
+    (lambda: harness.run(TRIAGE, "x", mcp={"a": {"tools": 3}}), "tools: expected a list"),
 ])  # fmt: skip
 def test_wrong_keys_are_refused(use: Callable[[], Any], told: str) -> None:
     with pytest.raises(FormatError) as refused:
@@ -300,6 +304,15 @@ def test_a_run_is_written_as_a_scenario_that_does_the_same(tmp_path: Path) -> No
     assert outcome.passed
     assert outcome.observed.path == run.path
     assert outcome.observed.output == "About two"
+
+
+def test_what_is_written_has_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_API_KEY", "sk-live-4f8a1c9e2b7d")
+    world: Any = {"llm": {**QUESTION, "answer": "tok-73b1c9e2b7d0"}, "env": {"OWN_TOKEN": "tok-73b1c9e2b7d0"}}
+    written = harness.run(TRIAGE, "is sk-live-4f8a1c9e2b7d valid?", **world).to_scenario()
+    assert "input: \"is <secret:SHOP_API_KEY> valid?\"" in written
+    assert "4f8a1c9e2b7d" not in written
+    assert "73b1c9e2b7d0" not in written
 
 
 def test_a_notebook_shows_its_page() -> None:
