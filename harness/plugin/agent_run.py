@@ -75,9 +75,8 @@ def agent_run(request: pytest.FixtureRequest) -> Generator[AgentRun]:
     """Run agents offline, in virtual time: `harness.run`, with a line in the report for each conversation."""
     runs = request.node.stash[_RUNS] = AgentRun(request.node)
     yield runs
-    if request.node.stash.get(_PASSED, False) and (left := runs.left_over()):
-        listed = "\n  ".join(left)
-        pytest.fail(f"stubs are left over (allow_unused=True allows that):\n  {listed}", pytrace=False)
+    if request.node.stash.get(_PASSED, False) and (left := _left_over(runs)):
+        pytest.fail(left, pytrace=False)
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -87,9 +86,18 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if call.when != "call" or _RUNS not in item.stash:
         return
     report: pytest.TestReport = made.get_result()
+    runs = item.stash[_RUNS]
     item.stash[_PASSED] = report.passed
-    error = "" if call.excinfo is None else call.excinfo.exconly()
-    setattr(
-        report, RECORDS, [tuple(each) for each in item.stash[_RUNS].records("" if report.passed else error)]
-    )
+    if report.skipped:  # also of a failure that is expected (`xfail`): neither tells anything about the agent
+        return
+    if report.passed:
+        failure = _left_over(runs)
+    else:
+        failure = str(report.longrepr) if call.excinfo is None else call.excinfo.exconly()
+    setattr(report, RECORDS, [tuple(each) for each in runs.records(failure)])
     setattr(report, OF_TEST, True)
+
+
+def _left_over(runs: AgentRun) -> str:
+    listed = "".join(f"\n  {text}" for text in runs.left_over())
+    return f"stubs are left over (allow_unused=True allows that):{listed}" if listed else ""

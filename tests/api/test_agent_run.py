@@ -66,7 +66,7 @@ def test_tests_and_scenarios_are_in_one_report(project: pytest.Pytester, options
         ("test_agent.py::test_fails_in_its_check", "failed"),
         ("test_agent.py::test_has_two_conversations", "passed"),
         ("test_agent.py::test_has_two_conversations (2)", "passed"),
-        ("test_agent.py::test_leaves_a_stub", "passed"),
+        ("test_agent.py::test_leaves_a_stub", "failed"),
         ("test_agent.py::test_passes", "passed"),
     ]
     said = done.stdout.str()
@@ -78,6 +78,34 @@ def test_tests_and_scenarios_are_in_one_report(project: pytest.Pytester, options
     assert "expected 'hello', was 'HELLO'" in said
     summary = json.loads((project.path / "reports/latest/summary.json").read_text())
     assert summary["complete"], summary
+
+
+def test_what_is_skipped_or_expected_to_fail_has_no_results(pytester: pytest.Pytester) -> None:
+    pytester.makepyprojecttoml("")
+    pytester.makepyfile(
+        agent=AGENT,
+        test_marks="""
+            import pytest
+            from agent import agent
+
+            def test_skips(agent_run):
+                agent_run(agent, "a")
+                pytest.skip("no time")
+
+            @pytest.mark.xfail
+            def test_is_known_to_fail(agent_run):
+                agent_run(agent, "a").check(output="b")
+
+            @pytest.mark.xfail(strict=True)
+            def test_should_have_failed(agent_run):
+                agent_run(agent, "a").check(output="A")
+        """,
+    )
+    done = pytester.runpytest_subprocess("-q")
+    done.assert_outcomes(skipped=1, xfailed=1, failed=1)
+    [line] = lines(pytester.path)
+    assert (line["id"], line["verdict"]) == ("test_marks.py::test_should_have_failed", "failed")
+    assert "XPASS(strict)" in line["reason"]
 
 
 def test_its_run_is_recorded_under_the_name_of_the_test(tmp_path: Path) -> None:
