@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 _OWN: Final = str(Path(__file__).parent.parent)
+UNKNOWN: Final = "…"
+"""In place of the name of an object that no variable of a module holds."""
 _OBJECTS: Final[dict[str, Any]] = {}
 
 
@@ -48,4 +50,4 @@ def path_of(thing: Any, folder: Path) -> str:
         )
         if name is not None and not str(file).startswith(_OWN):
             return f"{os.path.relpath(str(file), folder)}:{name}"
-    return "…"
+    return UNKNOWN

@@ -498,12 +498,16 @@ def run_from(beginning: Beginning, listener: Listener | None = None) -> Run:
     """
     if _is_in_loop():
         raise RuntimeError(_IN_LOOP)
+    from harness.api.given import UNKNOWN, path_of
     from harness.report.traces import restored
     from harness.scenario.run import run_scenario
     from harness.settings import Traces
 
     with beginning.loaded() as scenario:
         [outcome] = run_scenario(scenario, replace(beginning.settings, traces=Traces.ALL))
+    if not isinstance(beginning.manifest, str | Path):
+        named = path_of(beginning.manifest, beginning.settings.project)
+        outcome.manifest = named if named != UNKNOWN else outcome.manifest
     observed = outcome.observed
     moment = Moment(beginning, outcome, listener)
     if listener is not None:

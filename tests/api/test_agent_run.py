@@ -69,6 +69,7 @@ def test_tests_and_scenarios_are_in_one_report(project: pytest.Pytester, options
         ("test_agent.py::test_leaves_a_stub", "failed"),
         ("test_agent.py::test_passes", "passed"),
     ]
+    assert {line["manifest"] for line in lines(project.path)} == {"agent.py:agent"}  # also of the object
     said = done.stdout.str()
     assert "7 runs of 7 scenarios" in said
     assert (

@@ -310,7 +310,7 @@ def test_what_is_written_has_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("SHOP_API_KEY", "sk-live-4f8a1c9e2b7d")
     world: Any = {"llm": {**QUESTION, "answer": "tok-73b1c9e2b7d0"}, "env": {"OWN_TOKEN": "tok-73b1c9e2b7d0"}}
     written = harness.run(TRIAGE, "is sk-live-4f8a1c9e2b7d valid?", **world).to_scenario()
-    assert "input: \"is <secret:SHOP_API_KEY> valid?\"" in written
+    assert 'input: "is <secret:SHOP_API_KEY> valid?"' in written
     assert "4f8a1c9e2b7d" not in written
     assert "73b1c9e2b7d0" not in written
 
