@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from textwrap import indent
 from typing import Any, Final
 
 from harness.authoring.trial import run_trial
@@ -108,15 +109,22 @@ def _asked(call: Event, ask: Ask) -> dict[str, Any] | str:
             return REAL
         return _failure(typed) or _RESULTS.get(kind, lambda value: {"return": value})(_data(typed))
     tools = request.get("tools") or []
-    new = [f"  {each['type']}: {clip(_content(each), _SHOWN)}" for each in request.get("messages", ())[-3:]]
+    new = [
+        indent(f"{each['type']}: {clip(_content(each), _SHOWN)}", "    ")[2:]
+        for each in request.get("messages", ())[-3:]
+    ]
     offered = f"\n  tools: {', '.join(tools)}" if tools else ""
     forms = "reply, or TOOL {…}" if tools else "reply"
     typed = ask(f"the model {call['name']}{node} is asked:\n" + "\n".join(new) + offered, forms)
-    name, _, rest = typed.strip().partition(" ")
-    if name in tools:
+    while tools:
+        name, _, rest = typed.strip().partition(" ")
         args = from_json(rest or "{}")
-        if isinstance(args, dict):
+        if name in tools and isinstance(args, dict):
             return {"tool_calls": [{"name": name, "args": args}]}
+        if not (rest.startswith("{") and name.isidentifier() and (name in tools or isinstance(args, dict))):
+            break
+        why = f"{rest} is not valid JSON" if name in tools else f"the model is not offered the tool {name}"
+        typed = ask(f"{why}{offered}", forms)
     data = _data(typed)
     return _failure(typed) or ({"json": data} if isinstance(data, dict | list) else {"reply": typed})
 
@@ -124,7 +132,8 @@ def _asked(call: Event, ask: Ask) -> dict[str, Any] | str:
 def _content(message: Mapping[str, Any]) -> str:
     content = message.get("content")
     calls = message.get("tool_calls")
-    return f"{content if isinstance(content, str) else _text(content)}{f' {_text(calls)}' if calls else ''}"
+    parts = [content if isinstance(content, str) else _text(content), _text(calls) if calls else ""]
+    return " ".join(part for part in parts if part)
 
 
 def _failure(typed: str) -> dict[str, Any] | None:

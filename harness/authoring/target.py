@@ -35,17 +35,18 @@ class Target:
         """Return the target at a path. The manifest of a new file is that of the setting.
 
         Raises:
-            FormatError: the path is not that of a scenario file, or the file cannot be read.
+            FormatError: the path is not that of a scenario file, or the file cannot be read, continued or written.
         """
         if not file.name.endswith(SUFFIXES):
             message = f"'{shown_path(file)}' is not the name of a scenario file"
             hint = f"its name ends in {SUFFIXES[0]}: -o {file.with_suffix('').name}{SUFFIXES[0]}"
             raise FormatError(Problem("scenario-file-name", message, hint=hint))
+        _require_writable(file)
         if not file.exists():
             return cls(file, {"harness": 1, "manifest": setting.manifest_from(file.parent)}, None)
         before = read(file, yaml="1.2", error=FormatError)
-        keys = before.value if isinstance(before.value, dict) else {}
-        return cls(file, {key: value for key, value in keys.items() if key != "scenarios"}, before)
+        appended(before.text, file, [{"name": "…"}])  # refused now, before anybody has typed answers
+        return cls(file, {key: value for key, value in before.value.items() if key != "scenarios"}, before)
 
     def keys_for(self, setting: Setting) -> dict[str, Any]:
         """Return the keys of a scenario that the file does not give it: its manifest, if the file has another."""
@@ -60,8 +61,10 @@ class Target:
     def unused_name(self, wanted: str, taken: Sequence[str] = ()) -> str:
         """Return the wanted name, or with a number behind it if another scenario has it."""
         known = {*taken}
-        if self.before is not None and isinstance(listed := self.before.value.get("scenarios"), list):
-            known |= {str(each.get("name")) for each in listed if isinstance(each, dict)}
+        if self.before is not None:
+            known |= {
+                str(each.get("name")) for each in self.before.value["scenarios"] if isinstance(each, dict)
+            }
         name, number = wanted, 1
         while name in known:
             number += 1
@@ -97,3 +100,12 @@ class Target:
                 Problem("report-folder", f"cannot write {shown_path(self.file)}: {error}")
             ) from error
         replace(self.file, text.encode())
+
+
+def _require_writable(file: Path) -> None:
+    """Refuse a path in a folder that cannot be written to, or that cannot be made."""
+    folder = next(each for each in file.absolute().parents if os.path.lexists(each))
+    why = "" if os.access(folder, os.W_OK | os.X_OK) else "no permission"
+    why = why if folder.is_dir() else f"{shown_path(folder)} is no folder"
+    if why:
+        raise FormatError(Problem("report-folder", f"cannot write {shown_path(file)}: {why}"))

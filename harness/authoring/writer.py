@@ -19,7 +19,7 @@ from harness.source.scalars import resolve_1_2
 WIDTH: Final = 100
 """Columns that a line should not exceed."""
 _STEP: Final = 2
-_PLAIN: Final = re.compile(r"[\w./]((?:[\w ./+%()'\"!?;&=°€$*@-]|:(?=\w))*[\w./+%)!?;°€$*])?")
+_PLAIN: Final = re.compile(r"\$?[\w./]((?:[\w ./+%()'\"!?;&=°€$*@-]|:(?=\w))*[\w./+%)!?;°€$*])?")
 """Texts that nobody quotes, unless they would be read as something else."""
 _NOT_IN_BLOCK: Final = re.compile(
     r"[^\n\t\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from harness.authoring.target import Target
     from harness.report.traces import RunTrace
 
+_LONGEST_LINE = 4095
+"""Bytes of a line, with its end, that a terminal passes on whole."""
 _EPILOG = """\b
 What is typed where an answer is asked for:
   any text              a reply, or the result of a tool
@@ -168,6 +171,10 @@ def _name_of(value: Any) -> str:
     from harness.report.encoding import encode
     from harness.source.display import clip
 
+    if isinstance(value, dict) and isinstance(value.get("messages"), list) and value["messages"]:
+        said = value["messages"][-1]
+        said = said.get("content") if isinstance(said, dict) else said
+        value = said if isinstance(said, str) else value
     text = value if isinstance(value, str) else encode(value) if value is not None else ""
     return clip(" ".join(text.split()), 60) or "a run"
 
@@ -206,7 +213,11 @@ def _from_run(
     setting = Setting((manifest,), own, {}, None)
     target = _target(output, setting, projects)
     settings = projects.of(target.file)
-    given = _input(text)
+    try:
+        given = _input(text, is_asked=not (live or record) or sys.stdin.isatty())
+    except EOFError:
+        click.echo("\nnothing was written", err=True)
+        return exit_code.BAD_INPUT
     unused = target.unused_name(name or _name_of(given))
     keys = {"name": unused, **target.keys_for(setting), **own}
     keys |= {"input": given} if given is not None else {}
@@ -230,7 +241,11 @@ def _from_run(
         world=real_entries(keys),
         place=(target.file, unused),
     )
-    return _write(target, [drafted(trace, setting, unused, target.file, target.head, settings)])
+    draft = drafted(trace, setting, unused, target.file, target.head, settings)
+    if error := draft.outcome.observed.error:
+        told = printable(f"{error['type']}: {error['message']}", keep_newlines=True)
+        click.echo(f"\nthe agent fails, and the scenario expects that: {told}", err=True)
+    return _write(target, [draft])
 
 
 def _recorded(target: Target, keys: dict[str, Any], settings: Settings) -> Draft:
@@ -254,10 +269,10 @@ def _recorded(target: Target, keys: dict[str, Any], settings: Settings) -> Draft
     return Draft(keys, last)
 
 
-def _input(text: str | None) -> Any:
-    """Return the input of a command line: a text, JSON data, or the content of a file."""
+def _input(text: str | None, *, is_asked: bool) -> Any:
+    """Return the input: a text, JSON data, or the content of a file. It is asked for if the command line has none."""
     if text is None:
-        text = _ask("", "input (text, or JSON; Enter for none)") if sys.stdin.isatty() else ""
+        text = _ask("", "input (text, JSON or @FILE; Enter for none)") if is_asked else ""
     if text.startswith("@"):
         text = read_text(Path(text[1:]))
     data = from_json(text)
@@ -281,11 +296,14 @@ def _ask(shown: str, prompt: str) -> str:
     """Show a call at the terminal, and return the line that is typed."""
     if shown:
         click.echo(f"\n{printable(shown, keep_newlines=True)}", err=True)
-    click.echo(f"{prompt}: ", nl=False, err=True)
-    typed = sys.stdin.readline()
-    if not typed:
-        raise EOFError
-    return typed.rstrip("\n")
+    while True:
+        click.echo(f"{prompt}: ", nl=False, err=True)
+        typed = sys.stdin.readline()
+        if not typed:
+            raise EOFError
+        if not sys.stdin.isatty() or len(typed.encode()) <= _LONGEST_LINE:
+            return typed.rstrip("\n")
+        click.echo("too long: the terminal cuts lines at 4095 bytes; pipe the answers in", err=True)
 
 
 def _write(target: Target, drafts: Sequence[Draft]) -> int:
@@ -304,5 +322,5 @@ def _write(target: Target, drafts: Sequence[Draft]) -> int:
                 if not check.passed:
                     click.echo(f"    {check.name}: {printable(check.message, keep_newlines=True)}", err=True)
         is_good = is_good and not each.differences
-    click.echo(f"\nNext:\n  harness run {printable(file)}")
+    click.echo(f"\nNext:\n  harness run {printable(shlex.quote(file))}")
     return exit_code.OK if is_good else exit_code.FAILED

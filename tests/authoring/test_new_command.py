@@ -2,7 +2,10 @@
 
 import gzip
 import json
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from harness.cli.main import cli
 from harness.source.document import read
-from tests.recording.safety import Model, Project, parrots
+from tests.recording.safety import BIN, Model, Project, parrots
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 New = Callable[..., Result]
@@ -114,6 +117,90 @@ def test_what_was_typed_is_shown_when_the_input_ends(shop: Path, harness: New) -
     assert "nothing was written; so far:" in done.stderr
     assert "classify: [{reply: order}]" in done.stderr
     assert not (shop / "new.scenario.yaml").exists()
+
+
+def test_lines_of_a_message_are_not_mistaken_for_the_next_message(shop: Path, harness: New) -> None:
+    done = harness("new", "agents/shop.yaml", "--input", "hi\nreply: x", "--name", "a", typed="other\n\n")
+    assert "  human: hi\n    reply: x\nreply: " in done.stderr
+
+
+def test_a_scenario_of_a_failure_says_so(shop: Path, harness: New) -> None:
+    done = harness(*ASKED, "-o", "down.scenario.yaml", typed="!server_error no power\n")
+    assert done.exit_code == 0
+    assert "the agent fails, and the scenario expects that: InternalServerError: no power" in done.stderr
+
+
+def test_the_input_is_asked_for_also_where_it_is_piped(shop: Path, harness: New) -> None:
+    done = harness("new", "agents/shop.yaml", "-o", "new.scenario.yaml", typed="Sing\nother\n\n")
+    assert done.exit_code == 0, done.stderr
+    [written] = read(shop / "new.scenario.yaml", yaml="1.2").value["scenarios"]
+    assert (written["input"], written["llm"]) == ("Sing", {"classify": ["other"]})
+
+
+def test_nothing_is_written_without_an_answer_to_the_first_question(shop: Path, harness: New) -> None:
+    done = harness("new", "agents/shop.yaml", typed="")
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (2, "nothing was written")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other limits")
+def test_a_line_that_the_terminal_cut_is_asked_for_again(shop: Path) -> None:
+    ours, theirs = os.openpty()
+    command = [BIN / "harness", "new", "agents/shop.yaml", "--input", "hi", "-o", "new.scenario.yaml"]
+    with subprocess.Popen(command, cwd=shop, stdin=theirs, stderr=subprocess.PIPE) as running:
+        assert running.stderr is not None
+        for typed in ("x" * 5000, "other", ""):
+            said = b""
+            while not said.endswith((b"reply: ", b"to end: ")):
+                more = running.stderr.read1()
+                assert more, said
+                said += more
+            os.write(ours, f"{typed}\n".encode())
+    [written] = read(shop / "new.scenario.yaml", yaml="1.2").value["scenarios"]
+    assert written["llm"] == {"classify": ["other"]}
+
+
+@pytest.mark.parametrize(("typed", "told"), [
+    ("find_order {number: 17}", "{number: 17} is not valid JSON"),
+    ('find_orders {"number": 17}', "the model is not offered the tool find_orders"),
+])  # fmt: skip
+def test_a_call_that_is_mistyped_is_asked_for_again(typed: str, told: str, shop: Path, harness: New) -> None:
+    answers = ANSWERS.replace("find_order {", f"{typed}\nfind_order {{")
+    done = harness(*ASKED, "-o", "new.scenario.yaml", typed=answers)
+    assert done.exit_code == 0, done.stderr
+    assert f"\n{told}\n  tools: find_order\nreply, or TOOL" in done.stderr
+    assert typed not in (shop / "new.scenario.yaml").read_text()
+
+
+@pytest.mark.parametrize(("text", "told"), [
+    ("- 1\n", "has no list of scenarios"),
+    ("harness: 1\nmanifest: agents/shop.yaml\nscenarios:\n", "has no list of scenarios"),
+    ("harness: 1\nscenarios: [{name: a}]\n", "written as a block"),
+    (None, "cannot write"),
+])  # fmt: skip
+def test_a_file_that_cannot_be_continued_is_refused_before_anything_is_asked(
+    text: str | None, told: str, shop: Path, harness: New
+) -> None:
+    file = Path("in/the.scenario.yaml")
+    if text is None:
+        Path("in").touch()
+    else:
+        file.parent.mkdir()
+        file.write_text(text)
+    done = harness(*ASKED, "-o", str(file), typed=ANSWERS)
+    assert done.exit_code == 2
+    assert told in done.stderr
+    assert "is asked" not in done.stderr
+
+
+def test_a_scenario_is_named_after_the_last_message_of_its_input(harness: New, tmp_path: Path) -> None:
+    shutil.copy(SCENARIOS / "langgraph/approval/bank_agent.py", tmp_path)
+    said = '{"messages": [{"role": "user", "content": "Pay Ada"}]}'
+    done = harness(
+        "new", "bank_agent.py:graph", "--input", said, "-o", "to pay.scenario.yaml", typed="No.\n\n"
+    )
+    assert (
+        "wrote to pay.scenario.yaml::Pay Ada\n\nNext:\n  harness run 'to pay.scenario.yaml'\n" in done.stdout
+    )
 
 
 @pytest.mark.parametrize(("args", "told"), [

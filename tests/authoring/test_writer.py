@@ -101,3 +101,7 @@ def test_it_is_written_as_a_person_writes() -> None:
 def test_a_gap_is_marked() -> None:
     text = scenario_text({"name": "a", "llm": [Gap("the reply\nwas not exported")]}, 0)
     assert "- …  # the reply was not exported" in text or '- "…"  # the reply was not exported' in text
+
+
+def test_matchers_need_no_quotes() -> None:
+    assert "output: {$contains: Sorry}" in scenario_text({"expect": {"output": {"$contains": "Sorry"}}}, 2)
