@@ -233,6 +233,9 @@ def _from_run(
             typed = printable(scenario_text(keys, 2), keep_newlines=True)
             click.echo(f"\nnothing was written; so far:\n{typed}", err=True)
             return exit_code.BAD_INPUT
+    if outcome.observed.status == "invalid":
+        why = str((outcome.observed.error or {}).get("message"))
+        raise FormatError(Problem("invalid-manifest", f"{shown_path(manifest)} cannot be run: {why}"))
     head = {**outcome.identity, "format": "a run", "seed": outcome.seed, "now": outcome.now}
     trace = RunTrace(head, [*restored(outcome.events)])
     setting = replace(

@@ -209,12 +209,16 @@ def test_a_scenario_is_named_after_the_last_message_of_its_input(harness: New, t
     (["agents/shop.yaml", "--live", "--record"], "mutually exclusive"),
     (["agents/shop.yaml", "--from", "x", "--live"], "--from has its input"),
     (["agents/shop.yaml", "--agent", "shopp"], "did you mean 'shop'?"),
+    (["agents/broken.yaml", "--input", "x"], "entry point 'clasify' is not a node of agent 'shop'"),
+    (["agents/broken.yaml", "--input", "x", "--live"], "entry point 'clasify' is not a node of agent 'shop'"),
     (["agents/shop.yaml", "--input", "@nothing.txt"], "nothing.txt cannot be read"),
     (["agents/shop.yaml", "--input", "x", "-o", "out.yaml"], "-o out.scenario.yaml"),
     (["--from", "nothing.jsonl.gz"], "nothing.jsonl.gz"),
     (["--from", "agents/shop.yaml"], "agents/shop.yaml"),
 ])  # fmt: skip
 def test_wrong_uses_are_refused(args: list[str], told: str, shop: Path, harness: New) -> None:
+    good = (shop / "agents/shop.yaml").read_text()
+    (shop / "agents/broken.yaml").write_text(good.replace("entry_point: classify", "entry_point: clasify"))
     done = harness("new", *args)
     assert done.exit_code == 2
     assert told in done.stderr
