@@ -409,7 +409,8 @@ class Moment:
         """Return the outcome with the checks so far. `failure` is why the test around it failed; "" if it passed."""
         verdict = "failed" if failure and self.verdict == "passed" else self.verdict
         score = 1.0 if verdict == "passed" else 0.0
-        return replace(self.outcome, checks=self.checks, verdict=verdict, score=score, reason=failure)
+        checks = [replace(check, span=None) for check in self.checks]  # they are written in no scenario file
+        return replace(self.outcome, checks=checks, verdict=verdict, score=score, reason=failure, span=None)
 
     def left_over(self) -> list[str]:
         """Return a text for each stub that was not used, unless that is allowed."""

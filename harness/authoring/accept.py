@@ -276,7 +276,8 @@ class _Reader:
         if not file.exists():
             raise Refused(f"{line['suite']} is not there any more")
         if not file.name.endswith(SUFFIXES):
-            raise Refused("scenarios inside a manifest are edited by hand")
+            kind = "expectations of a test" if file.suffix == ".py" else "scenarios inside a manifest"
+            raise Refused(f"{kind} are edited by hand")
         names = [name for name in (line["suite"], line["manifest"]) if name in self._digests]
         for name in changed_files({name: self._digests[name] for name in names}, home):
             raise Refused(f"{name} changed since the run: run it again")

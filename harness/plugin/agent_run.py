@@ -36,7 +36,9 @@ class AgentRun:
 
     def __call__(self, manifest: Any, input: Any = None, /, **given: Unpack[RunKeys]) -> Run:
         """Run an agent, see `harness.run`."""
+        __tracebackhide__ = True  # pytest shows the line of the test
         from harness.api.run import beginning_of, run_from
+        from harness.errors import FormatError
 
         number = len(self._conversations)
         suffix = f" ({number + 1})" if number else ""
@@ -47,13 +49,16 @@ class AgentRun:
             given["cassette"] = cassette
         name = f"{self._item.nodeid.partition('::')[2]}{suffix}"
         file = Path(self._item.nodeid.partition("::")[0])
-        began = beginning_of(manifest, input, given, file, name, settings)
-        self._conversations.append(None)  # type: ignore[arg-type]  # kept at once by the listener
 
         def keep(moment: Moment) -> None:
             self._conversations[number] = moment
 
-        return run_from(began, keep)
+        try:
+            began = beginning_of(manifest, input, given, file, name, settings)
+            self._conversations.append(None)  # type: ignore[arg-type]  # kept at once by the listener
+            return run_from(began, keep)
+        except FormatError as wrong:
+            raise wrong.with_traceback(None) from None
 
     def records(self, failure: str) -> Iterator[Record]:
         """Yield the record of each conversation. `failure` is why the test failed; "" if it passed."""

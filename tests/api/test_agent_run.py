@@ -81,6 +81,29 @@ def test_tests_and_scenarios_are_in_one_report(project: pytest.Pytester, options
     assert summary["complete"], summary
 
 
+def test_what_a_test_expects_is_no_line_of_a_scenario(pytester: pytest.Pytester) -> None:
+    pytester.makepyprojecttoml("")
+    pytester.makepyfile(
+        agent=AGENT,
+        test_wrong="""
+            from agent import agent
+
+            def test_a(agent_run):
+                agent_run(agent, "a").check(output="b")
+
+            def test_b(agent_run):
+                agent_run(agent, "a", llm={"ask": [{"replay": 1}]})
+        """,
+    )
+    shown = pytester.runpytest_subprocess("-q").stdout.str()
+    assert "unknown key 'replay' in a stub" in shown
+    assert "harness/api" not in shown  # the traceback is of the test alone
+    [line] = lines(pytester.path)
+    assert {line["where"], *(check["where"] for check in line["checks"])} == {None}
+    accepted = pytester.run(BIN / "harness", "accept", "--dry-run")
+    assert "test_a: expectations of a test are edited by hand" in accepted.stderr.str()
+
+
 def test_what_is_skipped_or_expected_to_fail_has_no_results(pytester: pytest.Pytester) -> None:
     pytester.makepyprojecttoml("")
     pytester.makepyfile(
