@@ -169,7 +169,8 @@ class Beginning:
                 place_callables(world, callables)
             for stub in (stub for world in worlds for stub in world.stubs()):
                 stub.place(None)  # it is written nowhere
-            yield replace(scenario, in_process=in_process, warnings=(), manifest_span=None)
+            mentions = tuple(replace(each, span=None) for each in scenario.mentions)
+            yield replace(scenario, in_process=in_process, warnings=(), manifest_span=None, mentions=mentions)
 
     def next_turn(self, kind: str, value: Any, world: Mapping[str, Any]) -> Beginning:
         """Return the conversation with one more turn. What was answered is answered again."""

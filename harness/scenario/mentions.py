@@ -66,12 +66,15 @@ CONDITIONS: Final = "checks"
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A name under `key` of a scenario. For the roles `called` and `stub`, `kind` is the kind of call."""
+    """A name under `key` of a scenario. For the roles `called` and `stub`, `kind` is the kind of call.
+
+    `span` is None if the scenario is not from a file.
+    """
 
     key: str
     role: Role
     name: str
-    span: Span
+    span: Span | None
     kind: str = ""
 
     @property

@@ -240,7 +240,7 @@ def load_request(
         named_at=scenario.manifest_span,
         agent_at=scenario.agent_span,
         components_at=scenario.components_at,
-        hooks_at={each.name: each.span for each in scenario.mentions if each.role == "hook"},
+        hooks_at={each.name: each.span for each in scenario.mentions if each.role == "hook" and each.span},
         changes=scenario.variation.changes if scenario.variation else Changes(),
         invocation=_invocation(scenario, settings),
     )

@@ -406,5 +406,5 @@ def _noun(kind: str) -> str:
     return (EFFECTS[kind].noun or EFFECTS[kind].target) if kind in EFFECTS else kind
 
 
-def _warning(text: str, span: Span, hint: str = "") -> Problem:
+def _warning(text: str, span: Span | None, hint: str = "") -> Problem:
     return Problem("unknown-name", text, span, hint, "warning")

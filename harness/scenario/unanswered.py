@@ -54,7 +54,7 @@ class Unanswered:
         agent.is_open |= is_real or scenario.cassette is not None or scenario.skip is not None
         for mention in scenario.mentions:
             if mention.key in _PATHS and mention.role == "node":
-                agent.expected.setdefault(mention.name, mention.span)
+                agent.expected.setdefault(mention.name, mention.span or scenario.span)
         for world in scenario.worlds:
             agent.is_open |= bool(world.hooks)
             agent.answered.update(_answered(world))

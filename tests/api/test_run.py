@@ -286,6 +286,14 @@ def test_wrong_keys_are_refused(use: Callable[[], Any], told: str) -> None:
     assert told in str(refused.value)
 
 
+def test_a_name_that_the_agent_has_not_is_told_without_a_place_in_a_file() -> None:
+    error = harness.run(TRIAGE, "x", llm={"clasify": "x"}).error
+    assert error is not None
+    assert error["message"].startswith("llm names 'clasify', but 'triage' has no such node\n")
+    warnings = harness.run(TRIAGE, "x", llm=BILLING, mcp={"a": {"tools": []}}, allow_unused=True).warnings
+    assert not any(".yaml:" in each for each in warnings), warnings
+
+
 def test_judges_belong_in_scenarios() -> None:
     with pytest.raises(ValueError, match="calls no model"):
         harness.run(TRIAGE, "x", llm=BILLING).check(judge=[])  # type: ignore[call-arg]

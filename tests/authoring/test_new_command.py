@@ -145,13 +145,21 @@ def test_nothing_is_written_without_an_answer_to_the_first_question(shop: Path, 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other limits")
 def test_a_line_that_the_terminal_cut_is_asked_for_again(shop: Path) -> None:
     ours, theirs = os.openpty()
-    command = [BIN / "harness", "new", "agents/shop.yaml", "--input", "hi", "-o", "new.scenario.yaml"]
+    command: list[str | Path] = [
+        BIN / "harness",
+        "new",
+        "agents/shop.yaml",
+        "--input",
+        "hi",
+        "-o",
+        "new.scenario.yaml",
+    ]
     with subprocess.Popen(command, cwd=shop, stdin=theirs, stderr=subprocess.PIPE) as running:
         assert running.stderr is not None
         for typed in ("x" * 5000, "other", ""):
             said = b""
             while not said.endswith((b"reply: ", b"to end: ")):
-                more = running.stderr.read1()
+                more = os.read(running.stderr.fileno(), 4096)
                 assert more, said
                 said += more
             os.write(ours, f"{typed}\n".encode())
