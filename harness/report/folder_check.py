@@ -1,4 +1,4 @@
-"""Whether a report may be written to a folder: a new one, an empty one, or one that has a report already.
+"""The folders that a report may be written to: a new one, an empty one, or one that has a report already.
 
 A report replaces files by their names, which may be those of the user's own files.
 """

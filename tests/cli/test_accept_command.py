@@ -358,7 +358,7 @@ def at_terminal(*typed: str, options: Sequence[str] = (), ctrl_c: bool = False) 
             if answers:
                 os.write(ours, f"{answers.pop(0)}\r".encode())
             elif ctrl_c:
-                process.send_signal(signal.SIGINT)
+                process.send_signal(signal.SIGTERM)  # as Ctrl-C, which a test in the background ignores
     os.close(ours)
     return f"{shown}exit {process.wait()}"
 

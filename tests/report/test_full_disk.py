@@ -18,6 +18,8 @@ def test_failed_write_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     with ResultsWriter(tmp_path) as writer:
         assert writer._file is not None
         writer._file.close()
+        writer.path.unlink()
+        writer.path.symlink_to(FULL)
         writer._file = FULL.open("wb")
         with pytest.raises(FormatError, match=said):
             writer.add(outcome)
