@@ -14,7 +14,8 @@ from harness.plugin.options import settings_of
 
 if TYPE_CHECKING:
     from harness.api.keys import RunKeys
-    from harness.api.run import Moment, Run
+    from harness.api.moment import Moment
+    from harness.api.run import Run
     from harness.report.results import Record
 
 OF_TEST: Final = "harness_of_test"
@@ -37,7 +38,8 @@ class AgentRun:
     def __call__(self, manifest: Any, input: Any = None, /, **given: Unpack[RunKeys]) -> Run:
         """Run an agent, see `harness.run`."""
         __tracebackhide__ = True  # pytest shows the line of the test
-        from harness.api.run import beginning_of, run_from
+        from harness.api.conversation import beginning_of
+        from harness.api.run import run_from
         from harness.errors import FormatError
 
         number = len(self._conversations)

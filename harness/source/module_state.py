@@ -107,7 +107,10 @@ class _Watched:
         """Yield the names of values that were replaced, removed or added, with the value before."""
         of_plain = self._now is self._owner
         for name, value in self._before.items():
-            if self._now.get(name, _MISSING) is not value and (of_plain or not _is_special(name, value)):
+            now = self._now.get(name, _MISSING)
+            if now is value or _is_made_by_harness(now):  # it wraps what it needs when it is first used, for good
+                continue
+            if of_plain or not _is_special(name, value):
                 yield name, value
         if not self._read:
             for name in self._now.keys() - self._before.keys():
@@ -277,8 +280,11 @@ def _named(words: frozenset[str]) -> Iterator[tuple[Any, str, Sequence[str]]]:
 
 def _is_of_harness(value: Any) -> bool:
     """True for the replacements that the harness has during a run alone."""
-    if is_replacement(value):
-        return False
+    return not is_replacement(value) and _is_made_by_harness(value)
+
+
+def _is_made_by_harness(value: Any) -> bool:
+    value = getattr(value, "_self_wrapper", value)  # of wrapt
     code = getattr(getattr(value, "func", value), "__code__", None)
     return type(value).__module__.startswith("harness.") or (
         isinstance(code, CodeType) and origin(code.co_filename) is HARNESS
