@@ -334,6 +334,12 @@ def test_the_reason_is_the_first_event_where_the_runs_differ(ran: Any, invoke: I
     assert "first event where the runs differ: what run changes of the state" in shown
 
 
+def _as_from_a_shell() -> None:
+    """Let the process get signals, whatever the process of the tests does with its own."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
+
+
 def at_terminal(*typed: str, options: Sequence[str] = (), ctrl_c: bool = False) -> str:
     """Run the command at a terminal of its own, with a line of `typed` for each question; return its output."""
     ours, its = pty.openpty()
@@ -345,6 +351,7 @@ def at_terminal(*typed: str, options: Sequence[str] = (), ctrl_c: bool = False) 
         stderr=its,
         env=environment,
         start_new_session=True,
+        preexec_fn=_as_from_a_shell,
     )
     os.close(its)
     shown, answers, asked = "", [*typed], 0
@@ -358,7 +365,7 @@ def at_terminal(*typed: str, options: Sequence[str] = (), ctrl_c: bool = False) 
             if answers:
                 os.write(ours, f"{answers.pop(0)}\r".encode())
             elif ctrl_c:
-                process.send_signal(signal.SIGTERM)  # as Ctrl-C, which a test in the background ignores
+                process.send_signal(signal.SIGINT)
     os.close(ours)
     return f"{shown}exit {process.wait()}"
 
