@@ -50,6 +50,10 @@ def _loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
     run_scenario(load_file(file).scenarios[0])
 
 
+# The alarm may hit a callback of the garbage collector, such as that of hypothesis in the process of the tests.
+@pytest.mark.filterwarnings(
+    "ignore:Exception ignored in.*gc_callback:pytest.PytestUnraisableExceptionWarning"
+)
 def test_a_run_that_exceeds_real_timeout_is_an_error(project: Any) -> None:
     project(
         f"{IMPORTS}\ndef blocks():\n    select.select([], [], [], 1000)\n",
