@@ -46,7 +46,9 @@ def restore_clocks(saved: Clocks) -> None:
         found = getattr(module, name, None)
         if found is not value:
             setattr(module, name, value)
-            if id(found) in genuine:  # another clock, which keeps its own names
+            if id(found) in genuine or not callable(
+                found
+            ):  # another clock keeps its own names, and so does None
                 continue
             replaced[id(found)] = found, value
             if (module, name) != _WAITS:

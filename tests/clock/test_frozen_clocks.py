@@ -87,3 +87,9 @@ def test_a_clock_in_the_place_of_another_changes_only_its_own_run(run: Run) -> N
     run("time.time = time.monotonic_ns\nreturn {}", head=HEAD)
     assert time.monotonic_ns is before
     assert abs(time.time_ns() / 1e9 - real.time_ns() / 1e9) < 60
+
+
+def test_a_clock_that_is_replaced_by_none_leaves_names_alone_that_are_bound_to_none(run: Run) -> None:
+    run("import datetime as module\nmodule.datetime = None\nreturn {}", head=HEAD)
+    assert sys.modules["freezing_library"].__doc__ is None
+    assert read(run(NOW, name="next", head=HEAD)) == {"now": "2026-01-01T00:00:00", "time": 1767225600}
