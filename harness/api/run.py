@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -138,7 +139,7 @@ class Run:
     def check(self, **expect: Unpack[Expect]) -> Run:
         """Check expectations: the keys and values of `expect` in a scenario. Stubs that are left over fail, too.
 
-        Returns this run.
+        Returns this run. A UserWarning names each that no run could fail.
 
         Raises:
             AssertionError: one does not hold, with the text that a scenario shows.
@@ -147,6 +148,7 @@ class Run:
         """
         __tracebackhide__ = True  # pytest shows the line of the test
         from harness.report.failure import failure_text
+        from harness.scenario.believed import unfailing
         from harness.scenario.checks.run import run_checks
         from harness.scenario.score import judgement_of
 
@@ -174,6 +176,10 @@ class Run:
                 moment.outcome, checks=shown, verdict=judged.verdict, score=judged.score, span=None
             )
             raise AssertionError(failure_text(failed, command=""))
+        if expect:
+            told = [*scenario.warnings, *unfailing(scenario, None, [(observed, scenario.expect)])]
+            for problem in told:
+                warnings.warn(problem.message, stacklevel=2)
         return self
 
     def to_scenario(self, name: str | None = None) -> str:
