@@ -110,13 +110,13 @@ Callables = dict[DocumentPath, Remembered]
 """The callables of a world, by the path of their placeholders."""
 
 
-def without_callables(world: Mapping[str, Any], at: DocumentPath = ()) -> tuple[dict[str, Any], Callables]:
+def without_callables(world: Mapping[str, Any]) -> tuple[dict[str, Any], Callables]:
     """Return a world that can be written down, with a placeholder for each callable, and the callables.
 
     A callable or a stub that stands where a list is expected is a list of one.
     """
     found: Callables = {}
-    written = {key: _written(key, value, (*at, key), found) for key, value in world.items()}
+    written = {key: _written(key, value, (key,), found) for key, value in world.items()}
     return written, found
 
 

@@ -57,7 +57,7 @@ class Moment:
         from harness.api.callables import WORLD_KEYS
         from harness.api.given import path_of
         from harness.authoring.expected import expectations
-        from harness.authoring.world import exchanges, world_of
+        from harness.authoring.world import exchanges, given_in, world_of
         from harness.authoring.writer import file_text
         from harness.graph.effects import EFFECTS
         from harness.report.traces import restored
@@ -65,11 +65,6 @@ class Moment:
 
         began = self.beginning
         keys, *later = [{**began.keys, **began.turns[0]}, *began.turns[1:]]
-        turns = {
-            "turns": [
-                {kind: turn[kind] for kind in ("input", "resume") if kind in turn} for turn in began.turns
-            ]
-        }
         answered = {path for callables in began.callables for path in callables}
         by_name = [effect.key for effect in EFFECTS.values() if effect.stubs == "name"]
         stubbed = {
@@ -88,16 +83,18 @@ class Moment:
                 }
             )
         }
+        events = [*restored(self.outcome.events)]
         world = world_of(
-            exchanges([*restored(self.outcome.events)]),
+            exchanges(events),
             lambda each: EFFECTS[each.kind].stubs == "name" and each.entry not in stubbed,
         )
         world |= {key: {**world.get(key, {}), **named} for key, named in real.items()}
         own = {key: value for key, value in began.keys.items() if key not in WORLD_KEYS}
-        given = turns if later else began.turns[0]
         expect = expectations(self.outcome.observed, self.outcome.observed)
         secrets = secrets_of(began.scenario({}), began.settings)
-        written = secrets.data({**own, "name": name or own["name"], **given, **world, "expect": expect})
+        written = secrets.data(
+            {**own, "name": name or own["name"], **given_in(events), **world, "expect": expect}
+        )
         return file_text({"harness": 1, "manifest": path_of(began.manifest, began.file.parent)}, [written])
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from harness.authoring.expected import expectations
 from harness.authoring.setting import Setting, ways_to_answer
 from harness.authoring.trial import run_trial
-from harness.authoring.world import entry_of, exchanges, inputs_of, world_of
+from harness.authoring.world import entry_of, exchanges, given_in, inputs_of, world_of
 from harness.authoring.writer import Gap
 from harness.errors import FormatError, Problem, SourceError
 from harness.graph import observe
@@ -173,16 +173,7 @@ def _given(trace: RunTrace) -> dict[str, Any]:
     if isinstance(given[0][1], Gap) or (replies and all("gap" in each for each in replies)):
         text = "the trace does not hold what was said, and nothing can be run without it"
         raise FormatError(Problem("trace-empty", text, hint="\n    ".join(trace.missing)))
-    if len(given) == 1:
-        return {"input": given[0][1]} if given[0][1] is not None else {}
-    ends = [event["status"] for event in events if event["event"] == "end" and event["graph"] == ""]
-    turns: list[dict[str, Any]] = []
-    for at, (kind, value) in enumerate(given):
-        is_resumed = at + 1 < len(given) and given[at + 1][0] == "resume"
-        usual = "interrupted" if is_resumed else "completed"
-        status = ends[at] if at < len(ends) else usual
-        turns.append({kind: value} | ({"expect": {"status": status}} if status != usual else {}))
-    return {"turns": turns}
+    return given_in(events)
 
 
 def _last_status(events: Sequence[Event]) -> str:

@@ -329,5 +329,20 @@ def inputs_of(events: Iterable[Event]) -> Iterator[tuple[str, Any]]:
         yield "resume", resumed[0]
 
 
+def given_in(events: Sequence[Event]) -> dict[str, Any]:
+    """Return the input of a conversation, or its turns if there are several, with ends that are not as usual."""
+    given = list(inputs_of(events))
+    if len(given) == 1:
+        return {"input": given[0][1]} if given[0][1] is not None else {}
+    ends = [event["status"] for event in events if event["event"] == "end" and event["graph"] == ""]
+    turns: list[dict[str, Any]] = []
+    for at, (kind, value) in enumerate(given):
+        is_resumed = at + 1 < len(given) and given[at + 1][0] == "resume"
+        usual = "interrupted" if is_resumed else "completed"
+        status = ends[at] if at < len(ends) else usual
+        turns.append({kind: value} | ({"expect": {"status": status}} if status != usual else {}))
+    return {"turns": turns} if turns else {}
+
+
 def _given(event: Event) -> Any:
     return event["value"] if "value" in event else Gap(str(event.get("gap", "it was not exported")))

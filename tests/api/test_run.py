@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -294,6 +295,20 @@ def test_a_name_that_the_agent_has_not_is_told_without_a_place_in_a_file() -> No
     assert not any(".yaml:" in each for each in warnings), warnings
 
 
+@pytest.mark.parametrize(("expect", "told"), [
+    ({"output": {"$contains": ""}}, "says nothing of a text"),
+    ({"checks": [{"that": "1 == 1"}]}, "reads nothing of the run"),
+    ({"visits": {"classify": {"$gte": 0}}}, "cannot fail"),
+])  # fmt: skip
+def test_what_no_run_could_fail_is_a_warning(expect: Any, told: str) -> None:
+    run = harness.run(TRIAGE, "I was charged twice", llm=BILLING)
+    with pytest.warns(UserWarning, match=told):
+        run.check(**expect)
+    with warnings.catch_warnings(action="error"):
+        run.check()
+        run.check(path=["classify", "open_ticket"])
+
+
 def test_judges_belong_in_scenarios() -> None:
     with pytest.raises(ValueError, match="calls no model"):
         harness.run(TRIAGE, "x", llm=BILLING).check(judge=[])  # type: ignore[call-arg]
@@ -321,6 +336,15 @@ def test_what_is_written_has_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None
     assert 'input: "is <secret:SHOP_API_KEY> valid?"' in written
     assert "4f8a1c9e2b7d" not in written
     assert "73b1c9e2b7d0" not in written
+
+
+def test_a_conversation_that_waits_is_written_as_one(tmp_path: Path) -> None:
+    run = harness.run(APP, "one", llm=["Hi."]).resume("yes").send("two", llm=["Ho."])
+    assert run.status == "interrupted"
+    file = tmp_path / "made.scenario.yaml"
+    file.write_text(run.to_scenario())
+    [outcome] = run_scenario(load_file(file).scenarios[0])
+    assert outcome.passed, outcome.checks
 
 
 def test_a_notebook_shows_its_page() -> None:
