@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, get_origin, get_type_hints
 
@@ -367,10 +368,16 @@ def _variable(key: str) -> str:
 
 def _table(project: Path) -> Mapping[str, Any]:
     try:
-        document = tomllib.loads(project.read_text(encoding="utf-8"))
+        found = project.stat()
+        return _read_table(project, (found.st_ino, found.st_mtime_ns, found.st_size))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise FormatError(Problem("bad-settings", f"{project.name} cannot be read: {error}")) from None
-    tool = document.get("tool", {})
+
+
+@lru_cache(maxsize=64)
+def _read_table(project: Path, _state: tuple[int, int, int]) -> Mapping[str, Any]:
+    """Read a pyproject.toml, once for each of its states: a run from Python asks for its settings every time."""
+    tool = tomllib.loads(project.read_text(encoding="utf-8")).get("tool", {})
     table = tool.get("harness", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
         raise FormatError(Problem("bad-settings", f"[tool.harness] in {project.name} must be a table"))
