@@ -250,11 +250,11 @@ def _forked_python(path: bytes, args: Sequence[Any], passfds: Sequence[int]) -> 
     """Fork instead of starting Python for `multiprocessing`, and run its `-c` code: all imports are done already."""
     if pid := os.fork():
         return pid
-    low = 3
-    for fd in sorted(passfds):
-        os.closerange(low, fd)
-        low = fd + 1
-    os.closerange(low, os.sysconf("SC_OPEN_MAX"))
+    # Python's objects of the parent still own the descriptors, and close them when they are collected: each must stay
+    # taken, or such an object closes whatever has got its number since.
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in {int(name) for name in os.listdir("/dev/fd")} - {0, 1, 2, null, *passfds}:
+        os.dup2(null, fd, inheritable=False)
     command = list(map(os.fsdecode, args))
     code = command.index("-c") + 1
     sys.argv = ["-c", *command[code + 1 :]]

@@ -118,3 +118,17 @@ def test_multiprocessing_code_that_does_not_compile_prints_its_error(tmp_path: P
     done = forked.run([path])
     assert done.stdout == "1\n"
     assert done.stderr.endswith("SyntaxError: invalid syntax\n")
+
+
+def test_objects_of_the_parent_close_no_descriptors_of_a_multiprocessing_process(tmp_path: Path) -> None:
+    path = tmp_path / "collects.py"
+    path.write_text(
+        "import os, sys\n"
+        "from multiprocessing import util\n"
+        "files = [open(os.devnull) for _ in range(20)]\n"
+        "code = 'import os, __main__; ends = os.pipe(); del __main__.files[:]; os.write(ends[1], b\"x\")'\n"
+        "pid = util.spawnv_passfds(sys.executable, [sys.executable, '-c', code], [])\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
+    )
+    done = forked.run([path])
+    assert (done.stdout, done.stderr) == ("0\n", "")
