@@ -1,10 +1,6 @@
 """`harness accept`, on runs of real scenarios: what is proposed, what is refused, and what stays as it was."""
 
-import os
-import pty
 import re
-import select
-import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,10 +9,9 @@ from typing import Any
 import pytest
 
 from tests.cli.fixtures import Invoke, WriteFile
-from tests.forked import BIN
+from tests.recording.safety import Project, Terminal
 
 AGENT = "def run(input):\n    return input\n"
-COMMAND = str(BIN / "harness")
 FILE = "a.scenario.yaml"
 HEAD = "harness: 1\nmanifest: agent.py:run\nscenarios:\n"
 
@@ -334,40 +329,15 @@ def test_the_reason_is_the_first_event_where_the_runs_differ(ran: Any, invoke: I
     assert "first event where the runs differ: what run changes of the state" in shown
 
 
-def _as_from_a_shell() -> None:
-    """Let the process get signals, whatever the process of the tests does with its own."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
-
-
-def at_terminal(*typed: str, options: Sequence[str] = (), ctrl_c: bool = False) -> str:
+def at_terminal(*typed: str, options: Sequence[str] = (), last: str = "\n") -> str:
     """Run the command at a terminal of its own, with a line of `typed` for each question; return its output."""
-    ours, its = pty.openpty()
-    environment = {**os.environ, "EDITOR": "", "VISUAL": "", "TERM": "dumb", "CI": ""}
-    process = subprocess.Popen(
-        [COMMAND, "accept", *options],
-        stdin=its,
-        stdout=its,
-        stderr=its,
-        env=environment,
-        start_new_session=True,
-        preexec_fn=_as_from_a_shell,
-    )
-    os.close(its)
-    shown, answers, asked = "", [*typed], 0
-    while select.select([ours], [], [], 60)[0]:
-        try:
-            shown += os.read(ours, 65536).decode(errors="replace")
-        except OSError:  # the command has ended
-            break
-        if len(re.findall(r"\[e\]dit\? |as YAML \[.*\]: ", shown)) > asked:
-            asked += 1
-            if answers:
-                os.write(ours, f"{answers.pop(0)}\r".encode())
-            elif ctrl_c:
-                process.send_signal(signal.SIGINT)
-    os.close(ours)
-    return f"{shown}exit {process.wait()}"
+    project = Project(Path.cwd(), {"EDITOR": "", "VISUAL": ""})
+    with Terminal(project, "harness", "accept", *options) as terminal:
+        for number, line in enumerate(typed, start=1):
+            asked = "as YAML [" if typed[number - 2 : number - 1] == ("e",) else "[e]dit? "
+            terminal.type_after(asked, line, end=last if number == len(typed) else "\n")
+        shown, code = terminal.end()
+    return f"{shown}exit {code}"
 
 
 FOUR = "".join(CHANGED.replace("name: s", f"name: s{number}") for number in range(4))
@@ -403,7 +373,7 @@ def test_all_changes_of_one_cause_are_accepted_with_one_answer(ran: Any, invoke:
 def test_ctrl_c_loses_nothing(ran: Any) -> None:
     file = ran(FOUR)
 
-    shown = at_terminal("a", ctrl_c=True)
+    shown = at_terminal("a", "", last="\x03")
 
     assert file.read_text() == HEAD + FOUR.replace("{a: x}", "{a: y}", 1)
     assert shown.endswith("exit 3")

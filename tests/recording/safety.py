@@ -209,6 +209,7 @@ class Terminal:
         )
         os.close(theirs)
         self._shown = b""
+        self._ctrl_c = False
 
     def __enter__(self) -> Terminal:
         return self
@@ -225,6 +226,7 @@ class Terminal:
             if not self._read():
                 raise AssertionError(f"it ended without asking:\n{self._shown.decode()}")
         os.write(self._ours, (line + end).encode())
+        self._ctrl_c = "\x03" in line + end
 
     def end(self) -> tuple[str, int]:
         """Return all that was shown, after the end of the command, and the exit code."""
@@ -233,7 +235,13 @@ class Terminal:
         return self._shown.decode("utf-8", "replace"), self._process.wait(60)
 
     def _read(self) -> bytes:
-        ready, _, _ = select([self._ours], [], [], 60)
+        ready: list[int] = []
+        while self._ctrl_c and not ready:
+            # Python misses Ctrl-C in the instant between its last check and the system call that waits for input.
+            ready, _, _ = select([self._ours], [], [], 5)
+            if not ready:
+                os.write(self._ours, b"\x03")
+        ready = ready or select([self._ours], [], [], 60)[0]
         try:
             got = os.read(self._ours, 65536) if ready else b""
         except OSError:  # Linux says so when the other side has closed it
