@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from harness.errors import Problem, Span
+from harness.graph.declared import Declared
 
 VocabularyGraph: TypeAlias = Any  # `harness.graph.model` imports this module
 
@@ -330,6 +331,7 @@ class Graph:
         import_folders: folders that Python was imported from, besides those of the request.
         vocabulary: returns the names of its calls and of the graphs inside it. Without it, only the names of nodes in
             scenarios are checked.
+        declared: returns what its manifest declares of its data.
     """
 
     name: str
@@ -362,6 +364,7 @@ class Graph:
     sources: tuple[Path, ...] = ()
     import_folders: tuple[Path, ...] = ()
     vocabulary: Callable[[], Vocabulary] | None = None
+    declared: Callable[[], Declared] = Declared
 
     @property
     def has_breakpoints(self) -> bool:
