@@ -116,13 +116,10 @@ class EndlessLoop(RunError):
 
     code = "endless-loop"
 
-    def __init__(self, graph: str, way: LastSteps, rounds: int, at_s: float) -> None:
+    def __init__(self, graph: str, way: LastSteps, after: str) -> None:
         self.way = way
         self.span = way.closing.span if way.closing is not None else None
-        super().__init__(
-            f"graph '{graph}' does not come to an end: after {rounds} rounds the virtual clock still stands at "
-            f"{at_s:g} s; it last {way}"
-        )
+        super().__init__(f"graph '{graph}' does not come to an end: after {after}; it last {way}")
 
 
 class LoopDetector:
@@ -156,10 +153,15 @@ class LoopDetector:
         if node not in step:
             self._rounds[node] = self._rounds.get(node, 0) + 1
         step.append(node)
-        if self._rounds[node] <= ROUNDS or self._total_work() - self._work_before <= MOST_WORK:
+        most = self._simulation.most_visits
+        is_long = most is not None and self._simulation.visits > most
+        if not is_long and (
+            self._rounds[node] <= ROUNDS or self._total_work() - self._work_before <= MOST_WORK
+        ):
             return None
         way = last_steps(list(self._steps)[:-1], self._graph, self._rounds)
-        return EndlessLoop(self._graph.name, way, self._rounds[node] - 1, self._at)
+        after = f"{self._rounds[node] - 1} rounds the virtual clock still stands at {self._at:g} s"
+        return EndlessLoop(self._graph.name, way, f"{most} visits it still runs" if is_long else after)
 
     def _total_work(self) -> int:
         """Return all work of the simulation so far, in units of visits."""
@@ -185,6 +187,7 @@ class Simulation:
         down: why the last model call of an app did not reach a real provider; None if it did. A run that fails then
             says nothing about the app, which may have caught the error, or tried again.
         remarks: warnings that are not in the trace.
+        most_visits: the visits in all graphs after which the run counts as endless; None: as the graph has it.
         resources: what dialects keep for the whole run.
 
     Args:
@@ -210,6 +213,7 @@ class Simulation:
         self.visits = 0
         self.visits_of: Counter[str] = Counter()
         self.remarks: list[str] = []
+        self.most_visits: int | None = None
         self.resources: dict[Any, Any] = {}
         self.fatal: HarnessError | None = None
         self.fatal_in = ""

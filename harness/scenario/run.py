@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from harness.recording.human import Ask
     from harness.scenario.cassette_writer import CassetteWriter
     from harness.scenario.recording import RecordingSession
+    from harness.world.responder import LastResponder
 
 
 def run_scenario(
@@ -226,6 +227,7 @@ def run_once(
     seed: int,
     readings: Readings | None = None,
     backend: RecordedBackend | None = None,
+    last: LastResponder | None = None,
     graph: Graph | None = None,
 ) -> RunResult:
     """Run a scenario once, in virtual time and with the network closed; neither holds if the backend is real.
@@ -236,6 +238,7 @@ def run_once(
         seed: of ids and random numbers.
         readings: the clocks that its code reads, which its checks may read, too; by default, they end with the run.
         backend: answers what no stub does.
+        last: answers what no stub does, if there is no backend.
         graph: runs in place of the graph of its manifest.
     """
     prepare_process()
@@ -261,7 +264,7 @@ def run_once(
             from harness.world.mcp.of_apps import answering_factories, wrap_mcp
 
             wrap_mcp()
-            world = ScriptedWorld(scenario.world, seed=seed, folders=folders, backend=backend)
+            world = ScriptedWorld(scenario.world, seed=seed, folders=folders, backend=backend, last=last)
             requests = ToolRequests(world, known, upstream, of_app=True)
             stack.enter_context(_intercepted(requests, scenario, backend, of_app=True))
             stack.enter_context(answering_factories(world))
@@ -291,7 +294,7 @@ def run_once(
                 return failed_result(FormatError(wrong))
             if not of_app:
                 spec = without_mutator(scenario.world, graph)
-                world = ScriptedWorld(spec, seed=seed, folders=folders, backend=backend)
+                world = ScriptedWorld(spec, seed=seed, folders=folders, backend=backend, last=last)
                 requests = ToolRequests(world, known, upstream)
                 stack.enter_context(_intercepted(requests, scenario, backend))
             prices = PriceList(settings.prices)

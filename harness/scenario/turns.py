@@ -178,6 +178,8 @@ class _Run:
         self.simulation = Simulation(
             world, seed, models=varied.models if varied else {}, params=varied.params if varied else {}
         )
+        if world.last is not None:
+            self.simulation.most_visits = world.last.most_visits
         progress.watch(self.simulation.trace)
         self.conversation = Conversation(graph, self.simulation, single=not scenario.conversation)
         self.turns: list[tuple[Observation, Expectations]] = []
@@ -277,6 +279,8 @@ class _Run:
             ending = await self._turn(turn)
             if self.simulation.fatal is not None:
                 break
+            if self.world.last is not None and ending.status != "completed":
+                break  # whether there is another turn was drawn before
         return ending
 
     async def _turn(self, turn: Turn) -> Ending:

@@ -6,20 +6,19 @@ A recording answers below these clients (`harness.recording`), so that live and 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from harness.errors import ProviderDown
-from harness.graph.effects import Answer, Effect, HTTPCall, LLMCall, MCPEndpoint
+from harness.graph.effects import Answer, Effect, HTTPCall, LLMCall
 from harness.graph.model import State
 from harness.interception.real_effects import within_effect
 from harness.world.http_client import HTTPClient
-from harness.world.mcp.tools import MCPSession
+from harness.world.mcp.tools import Sessions
 from harness.world.providers import Access, Providers, is_down
 from harness.world.responder import Responder
 
 
-class Backend(Responder, Protocol):
+class Backend(Responder, Sessions, Protocol):
     """The last responder of a world: it answers what the scenario does not, live or recorded."""
 
     @property
@@ -35,14 +34,6 @@ class Backend(Responder, Protocol):
     @property
     def is_available(self) -> bool:
         """True if a real system or a recording can answer."""
-        ...
-
-    def session(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
-        """Return a session with an MCP server, as a context manager.
-
-        Raises:
-            WorldError: no session is possible.
-        """
         ...
 
     async def close(self) -> None:

@@ -164,9 +164,11 @@ class Entries:
     Args:
         folders: import path of `real: pkg.mod.fn`, in front of `sys.path`.
         scripts: runs real scripts.
+        are_last: a call of a name with stubs is an error if none of them answers: nobody else is asked.
     """
 
-    def __init__(self, folders: Sequence[Path], scripts: Scripts) -> None:
+    def __init__(self, folders: Sequence[Path], scripts: Scripts, *, are_last: bool = True) -> None:
+        self._are_last = are_last
         self._folders = folders
         self._scripts = scripts
         self._layers: dict[tuple[str, str], list[Layer]] = {}
@@ -196,7 +198,7 @@ class Entries:
                     return answer
             elif (real := self._real(layer, effect)) is not None:
                 return await _perform(real, effect, state)
-        if self.has_stubs(effect) and (error := self.unscripted(effect, state)) is not None:
+        if self._are_last and self.has_stubs(effect) and (error := self.unscripted(effect, state)) is not None:
             raise error
         return None
 

@@ -19,7 +19,7 @@ from harness.errors import Span, UnscriptedCall
 from harness.graph.effects import Answer, Effect, HTTPReply, LLMReply
 from harness.graph.model import State
 from harness.matchers.regex import last_part_matches, name_matches
-from harness.world.mcp.tools import MCPResult
+from harness.world.mcp.tools import MCPResult, Sessions
 from harness.world.spec import Fault, ScriptedAnswer
 
 if TYPE_CHECKING:
@@ -67,6 +67,15 @@ class ScriptedResponder(Responder, Protocol):
     def unmet(self) -> list[tuple[str, Span | None]]:
         """Return the reason and the location of each stub that calls were compared with and never met."""
         ...
+
+
+class LastResponder(ScriptedResponder, Sessions, Protocol):
+    """Answers what the scenario leaves open, in place of a backend: MCP servers that it does not have as well.
+
+    `most_visits` are the visits of nodes after which the run counts as endless.
+    """
+
+    most_visits: int
 
 
 class Responders:

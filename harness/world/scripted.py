@@ -11,7 +11,7 @@ from harness.graph.effects import Answer, Effect, HTTPCall, MCPEndpoint, ToolSpe
 from harness.graph.model import State
 from harness.world.entries import Entries, StubLists
 from harness.world.mcp.servers import MCPServers
-from harness.world.responder import Faults, Responder, Responders, ScriptedResponder
+from harness.world.responder import Faults, LastResponder, Responder, Responders, ScriptedResponder
 from harness.world.scripts import Scripts
 from harness.world.spec import Fault, WorldSpec
 
@@ -27,6 +27,7 @@ class ScriptedWorld:
         seed: seed of the faults.
         folders: import path of `real: pkg.mod.fn`, in front of `sys.path`.
         backend: the last responder. It is closed with this world.
+        last: answers what the stubs leave open, where there is no backend.
     """
 
     def __init__(
@@ -36,17 +37,20 @@ class ScriptedWorld:
         seed: int = 0,
         folders: Sequence[Path] = (),
         backend: Backend | None = None,
+        last: LastResponder | None = None,
     ) -> None:
         self._backend = backend
+        self.last = last
         self._scripts = Scripts(confined=backend is None or not backend.is_real)
         self.folders = folders
-        self._entries = Entries(folders, self._scripts)
-        self._servers = MCPServers(backend)
+        self._entries = Entries(folders, self._scripts, are_last=last is None)
+        self._servers = MCPServers(backend or last, last)
         self._lists = StubLists()
-        self._scripted: tuple[ScriptedResponder, ...] = (self._lists, self._entries, self._servers)
-        last: tuple[Responder, ...] = () if backend is None else (backend,)
+        scripted: tuple[ScriptedResponder, ...] = (self._lists, self._entries, self._servers)
+        self._scripted = scripted if last is None else (*scripted, last)
+        behind: tuple[Responder, ...] = () if backend is None else (backend,)
         faults = Faults(seed)
-        self._responders = Responders(faults, (*self._scripted, *last))
+        self._responders = Responders(faults, (*self._scripted, *behind))
         self.stubs = Responders(faults, self._scripted)
         """The responders without the backend. They answer HTTP requests of real tools."""
         self.connected: set[str] = set()

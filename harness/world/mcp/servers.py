@@ -13,11 +13,10 @@ from harness.errors import Nearest, Span, UnscriptedCall
 from harness.graph.effects import Answer, Effect, MCPCall, MCPEndpoint, ToolSpec
 from harness.graph.model import State
 from harness.source.display import did_you_mean
-from harness.world.backend import Backend
 from harness.world.entries import shortest_server, unscripted
 from harness.world.mcp.connect import connect
 from harness.world.mcp.fake import content_result, error_result, fake_session, structured_result, text_result
-from harness.world.mcp.tools import MCPFailure, MCPResult, MCPSession, MCPTool
+from harness.world.mcp.tools import MCPFailure, MCPResult, MCPSession, MCPTool, Sessions
 from harness.world.responder import Responder
 from harness.world.spec import ScriptedAnswer, ScriptedMCPServer, WorldSpec
 from harness.world.stub_models import AnyStub
@@ -78,7 +77,7 @@ class MCPStubs(Responder):
         if stub is None or stubs is None or not isinstance(effect, MCPCall):
             return None
         latency_s = self.servers[self.name_of(effect.endpoint)].latency + stub.latency
-        return ScriptedAnswer(_result(stub), latency_s=latency_s, source=stub, title=stubs.title)
+        return ScriptedAnswer(result_of(stub), latency_s=latency_s, source=stub, title=stubs.title)
 
     def nearest(self, effect: Effect, state: State) -> Nearest | None:
         """Return the stub that is nearest to matching a call; None if the tool has none."""
@@ -99,7 +98,8 @@ class MCPStubs(Responder):
         return self._stubs.get((self.name_of(effect.endpoint), effect.name))
 
 
-def _result(stub: AnyStub) -> MCPResult:
+def result_of(stub: AnyStub) -> MCPResult:
+    """Return what a tool gives for a stub."""
     if stub.error is not None:
         return error_result(str(stub.error.exception()))
     answer = stub.answer
@@ -117,11 +117,12 @@ class MCPServers(Responder):
     """The MCP servers of a scenario, and the open sessions.
 
     A session is opened on the first call of a server, in any task. For servers that the scenario calls real or does
-    not mention, the session comes from `backend`, if there is one.
+    not mention, the session comes from `backend`, if there is one. `last` answers the calls of a scripted server that
+    none of its stubs does.
     """
 
-    def __init__(self, backend: Backend | None = None) -> None:
-        self._backend = backend
+    def __init__(self, backend: Sessions | None = None, last: Responder | None = None) -> None:
+        self._backend, self._last = backend, last
         self._stubs = MCPStubs()
         self._open: dict[str, MCPSession] = {}
         self._opening: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -228,6 +229,8 @@ class MCPServers(Responder):
         async def answer(_tool: str, _args: dict[str, Any]) -> MCPResult:
             effect, state = _calling.get()
             answer = await self._stubs.answer(effect, state)
+            if answer is None and self._last is not None:
+                answer = await self._last.answer(effect, state)
             if answer is None:
                 raise unscripted(effect, self._stubs.nearest(effect, state), f"add a stub under `mcp.{name}`")
             await asyncio.sleep(answer.latency_s)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from harness.errors import WorldError
+from harness.graph.effects import MCPEndpoint
 from harness.source.display import did_you_mean
 
 INVALID_PARAMS = -32602
@@ -72,6 +74,18 @@ class MCPSession(Protocol):
         Raises:
             MCPFailure: a protocol error (an unknown tool, an output that violates its schema), or the connection is
                 closed.
+        """
+        ...
+
+
+class Sessions(Protocol):
+    """Opens sessions with MCP servers."""
+
+    def session(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
+        """Return a session with an MCP server, as a context manager.
+
+        Raises:
+            WorldError: no session is possible.
         """
         ...
 
