@@ -74,7 +74,7 @@ def drafted(
         world = world_of(found, is_real, by_node=by_node)
         world = {
             **world,
-            **{key: _with_entries(world.get(key), entries) for key, entries in setting.world.items()},
+            **{key: with_entries(world.get(key), entries) for key, entries in setting.world.items()},
         }
         keys = secrets.data({"name": name, **setting.keys, **given, **_used(world, trace.events)})
         trial = {**keys, "allow_unused": True, "expect": {"status": ended}}
@@ -105,7 +105,7 @@ def with_expectations(
     return keys, last
 
 
-def _with_entries(stubs: Any, entries: Any) -> Any:
+def with_entries(stubs: Any, entries: Any) -> Any:
     """Return the stubs of a key of the world, by name, with the entries that the scenario of the trace has there."""
     if not isinstance(stubs, Mapping) or not isinstance(entries, Mapping):
         return entries

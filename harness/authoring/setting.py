@@ -68,7 +68,7 @@ def setting_of(trace: RunTrace, manifest: Path | None, folder: Path, projects: P
     suite, name = trace.head.get("suite"), trace.head.get("scenario")
     place = (project / str(suite), str(name)) if suite and name else None
     if origin is not None:
-        return Setting(origin.manifests, _keys(origin, trace), _world(origin), origin, place)
+        return Setting(origin.manifests, _keys(origin, trace), world_of_scenario(origin), origin, place)
     named = trace.head.get("manifest")
     if manifest is None and not named:
         return None
@@ -102,6 +102,11 @@ def _agents(manifest: Path) -> list[str]:
 
 
 def _keys(origin: Scenario, trace: RunTrace) -> dict[str, Any]:
+    return keys_of_scenario(origin) | _seed_and_time(trace, origin)
+
+
+def keys_of_scenario(origin: Scenario) -> dict[str, Any]:
+    """Return the keys of a scenario besides inputs, world, seed and time."""
     found: dict[str, Any] = {
         "dialect": origin.dialect,
         "agent": origin.agent,
@@ -109,7 +114,6 @@ def _keys(origin: Scenario, trace: RunTrace) -> dict[str, Any]:
         "env": dict(origin.env),
         "env_passthrough": list(origin.env_passthrough),
         "timeout": origin.timeout_s if origin.timeout_s != 30 else None,
-        **_seed_and_time(trace, origin),
     }
     if origin.native is not None:
         found["config"], found["context"] = dict(origin.native.config), origin.native.context
@@ -129,7 +133,7 @@ def _seed_and_time(trace: RunTrace, origin: Scenario | None) -> dict[str, Any]:
     return found
 
 
-def _world(origin: Scenario) -> dict[str, Any]:
+def world_of_scenario(origin: Scenario) -> dict[str, Any]:
     """Return the entries that are real, and the hooks."""
     found: dict[str, Any] = {}
     for world in origin.worlds:

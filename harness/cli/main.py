@@ -20,6 +20,7 @@ COMMANDS = {
     "accept": "Review changed expectations, and write the new values.",
     "trace": "Print what happened in a run, as a conversation.",
     "score": "Compare variants of an agent: which is better, and how certain that is.",
+    "explore": "Look for a conversation that breaks an agent, and write it down.",
     "evolve": "Search for better prompts, temperatures and tools of an agent.",
     "gate": "Check a run against rules, and against an earlier run.",
     "baseline": "Save a run as a baseline for later comparisons.",

@@ -129,19 +129,40 @@ def in_own_process(work: Callable[[], Result]) -> Result:
     Raises:
         WorkerDied: the process ended without a result.
     """
+    results: list[Result] = []
+    told_by(lambda tell: tell(work()), results.append)
+    return results[0]
+
+
+def told_by(work: Callable[[Callable[[Any], None]], None], receive: Callable[[Any], None]) -> None:
+    """Do `work` in a fork of this process, which then ends, and receive what it tells.
+
+    Raises:
+        WorkerDied: the process ended before its work.
+    """
     ours, theirs = Pipe(duplex=False)
     child = _fork(ours)
     if not child:
-        send_outcomes(theirs, lambda: iter([work()]))
+
+        def told() -> Iterator[object]:
+            work(lambda each: theirs.send((each,)))
+            yield from ()
+
+        send_outcomes(theirs, told)
     theirs.close()
     with ours:
         try:
-            result: Result = ours.recv()
+            while received := ours.recv():
+                receive(received[0])
         except EOFError:
             _, status = os.waitpid(child, 0)
             raise WorkerDied(os.waitstatus_to_exitcode(status)) from None
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            raise
     os.waitpid(child, 0)
-    return result
 
 
 def _received(

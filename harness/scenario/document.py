@@ -22,6 +22,7 @@ from harness.graph.native import StoredItem
 from harness.recording.names import name_error
 from harness.scenario import model
 from harness.scenario.document_expect import Expect, expectation_mentions
+from harness.scenario.document_explore import Explore
 from harness.scenario.idle_stubs import idle_stubs
 from harness.scenario.mentions import scenario_mentions
 from harness.scenario.unlikely_times import unlikely_times
@@ -282,6 +283,11 @@ class ScenarioKeys(WorldSpec):
     expect: Expect = Field(
         LEFT_OUT, examples=["expect: {status: completed}"], description="The expectations."
     )
+    explore: Explore = Field(
+        LEFT_OUT,
+        examples=["explore: {never_calls: [{tool: refund}]}"],
+        description="What no run may do, whatever the world answers (`harness explore`).",
+    )
 
     def spec(
         self, at: Document, file: Path, env_passthrough: Mapping[str, Span] | None = None
@@ -331,6 +337,7 @@ class ScenarioKeys(WorldSpec):
             cassette=self.cassette,
             allow_unused=self.allow_unused,
             expect=self.expect.spec(at.at(("expect",)), file.parent) if self.expect else model.Expectations(),
+            explore=self.explore.exploration(at.at(("explore",))) if self.explore else None,
             mentions=tuple(scenario_mentions(parts, expectation_mentions)),
             warnings=(
                 *vacuous_expectations(at),

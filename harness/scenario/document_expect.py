@@ -5,7 +5,7 @@ Source: docs/scenario-format.md, "Expectations".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
@@ -317,6 +317,11 @@ class Expect(Strict):
         if "judge" in values:
             values["judge"], prompts = complete_judges(check_items(at, "judge"), folder)
         return Expectations(values, self.weights or {}, dict(_spans(at)), prompts)
+
+
+def part_of_expect(at: Document, keys: Sequence[str]) -> Expectations:
+    """Return the expectations that are written at `at` under these keys."""
+    return Expectations({key: at.value[key] for key in keys if key in at.value}, {}, dict(_spans(at)))
 
 
 CHECKS: Final = checks_of(Expect.model_fields, apart=("weights",))

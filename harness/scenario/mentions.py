@@ -127,7 +127,7 @@ def world_mentions(world: WorldSpec, at: Document) -> Iterator[Mention]:
 def scenario_mentions(
     parts: Sequence[tuple[Document, WorldSpec]], of_expect: Callable[[Document], Iterator[Mention]]
 ) -> Iterator[Mention]:
-    """Yield the names used in a scenario and in its turns, each with its world; `of_expect` has those of `expect`."""
+    """Yield the names used in a scenario and in its turns, each with its world; `of_expect` has those of `expect` and `explore`."""
     whole, _ = parts[0]
     yield from context_mentions(whole)
     for part, world in parts:
@@ -138,8 +138,9 @@ def scenario_mentions(
             for key in ("agent", "entry_point"):
                 if key in part.value:
                     yield Mention(key, "entry", part.value[key], part.span((key,)))
-        if isinstance(part.value.get("expect"), dict):
-            yield from of_expect(part.at(("expect",)))
+        for key in ("expect", "explore"):
+            if isinstance(part.value.get(key), dict):
+                yield from of_expect(part.at((key,)))
 
 
 def context_mentions(at: Document) -> Iterator[Mention]:

@@ -70,6 +70,23 @@ class Expectations:
 
 
 @dataclass(frozen=True)
+class Allowed:
+    """A failure that is fine. What is None may be anything; `message` is a part of the text, `node` a glob."""
+
+    type: str | None = None
+    message: str | None = None
+    node: str | None = None
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """The `explore` mapping of a scenario: what must hold in any run, and the failures that are allowed."""
+
+    invariants: Expectations = field(default_factory=Expectations)
+    allow: tuple[Allowed, ...] = ()
+
+
+@dataclass(frozen=True)
 class Variation:
     """The changes that a variant makes to a scenario: its manifest, the models that answer, and their parameters."""
 
@@ -110,7 +127,7 @@ class NativeKeys:
     spans: Mapping[str, Span]
 
 
-_LATE: Final = ("turns", "conversation", "world", "native", "expect", "mentions", "warnings")
+_LATE: Final = ("turns", "conversation", "world", "native", "expect", "explore", "mentions", "warnings")
 
 
 @dataclass(frozen=True)
@@ -157,6 +174,7 @@ class Scenario:
     cassette: str | None = None
     allow_unused: bool = False
     expect: Expectations = field(default_factory=Expectations)
+    explore: Exploration | None = None
     mentions: tuple[Mention, ...] = ()
     warnings: tuple[Problem, ...] = ()
     pending: Callable[[], Scenario] | None = None

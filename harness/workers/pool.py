@@ -29,7 +29,7 @@ from harness.settings import Projects
 from harness.time.real import real
 from harness.workers import fork_server
 from harness.workers.result import ScenarioResult
-from harness.workers.worker import NOTE_SIZE, Task, worker_main
+from harness.workers.worker import NOTE_SIZE, Task, Work, worker_main
 
 if TYPE_CHECKING:
     from harness.recording.permits import Permits
@@ -112,6 +112,7 @@ class WorkerPool:
         stdout_to_stderr: redirect the output of the scenarios' own code to standard error.
         one_by_one: `run` will be called repeatedly, so an isolated worker is kept ready for the next call.
         permits: allows the calls of real systems. Runs that make them have no limit of real time.
+        work: done for each scenario in place of its runs. What it tells stands in the place of an outcome.
     """
 
     def __init__(
@@ -122,7 +123,9 @@ class WorkerPool:
         stdout_to_stderr: bool = False,
         one_by_one: bool = False,
         permits: Permits | None = None,
+        work: Work | None = None,
     ) -> None:
+        self._work = work
         self._jobs, self._projects, self._stdout_to_stderr = jobs, projects, stdout_to_stderr
         self._one_by_one = one_by_one
         self.permits = permits
@@ -214,7 +217,10 @@ class WorkerPool:
         for _ in range(count):
             ours, theirs = fork_server.CONTEXT.Pipe()
             note = fork_server.CONTEXT.RawArray("c", NOTE_SIZE)
-            args = (theirs, note, self._projects, self._stdout_to_stderr, self._isolated, self._source)
+            args = (
+                *(theirs, note, self._projects, self._stdout_to_stderr, self._isolated, self._source),
+                self._work,
+            )
             process = fork_server.CONTEXT.Process(target=worker_main, args=args)
             process.start()
             theirs.close()  # so that the pipe ends with the worker

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack, redirect_stdout, suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from harness.scenario.model import Scenario
-from harness.settings import Projects
+from harness.settings import Projects, Settings
 from harness.workers.garbage import reduce_gc
 
 if TYPE_CHECKING:
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
 
 NOTE_SIZE: Final = 400
 """Bytes of the shared memory in which a worker describes its current activity. It outlives the worker."""
+
+
+Work = Callable[[int, Scenario, Settings, Callable[[Any], None]], None]
+"""What a worker does for a scenario: its number, the scenario, its settings, and a function that tells the parent."""
 
 
 class Task(NamedTuple):
@@ -37,6 +43,7 @@ def worker_main(
     stdout_to_stderr: bool,
     only_one: bool,
     source: PermitSource | None,
+    work: Work | None = None,
 ) -> None:
     """Run scenarios until the parent closes the connection, or after the first with `only_one`.
 
@@ -50,6 +57,7 @@ def worker_main(
         stdout_to_stderr: redirect standard output to standard error.
         only_one: end after one scenario.
         source: the permits for calls of real systems; None if they need none.
+        work: done for each scenario in place of its runs; what it tells is sent as an outcome is.
     """
     from harness.recording.permits import permits_from
     from harness.report.results import record
@@ -84,14 +92,22 @@ def worker_main(
         while True:
             task = Task(*connection.recv())
             _enter(task)
-            for outcome in outcomes(task.scenario, projects.of(task.scenario.file)):
-                made = record(outcome)  # made here, as the outcome is sent without its events
-                connection.send((task.number, outcome, made))
+            settings = projects.of(task.scenario.file)
+            if work is not None:
+                work(task.number, task.scenario, settings, partial(_tell, connection, task.number))
+            else:
+                for outcome in outcomes(task.scenario, settings):
+                    made = record(outcome)  # made here, as the outcome is sent without its events
+                    connection.send((task.number, outcome, made))
             take_note("")
             sys.stdout.flush()
             connection.send((task.number, None))
             if only_one:
                 return
+
+
+def _tell(connection: Connection, number: int, told: Any) -> None:
+    connection.send((number, told))
 
 
 def _enter(task: Task) -> None:

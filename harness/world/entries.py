@@ -61,7 +61,7 @@ def _shortest_stub(effect: Effect) -> str:
     if not isinstance(effect, LLMCall | HumanCall):
         return shortest_entry(effect.kind, effect.name)
     wanted = effect.response_format if isinstance(effect, LLMCall) else None
-    answer = f"{{json: {_example(_schema_of(wanted))}}}" if wanted else '"…"'
+    answer = f"{{json: {_example(schema_of(wanted))}}}" if wanted else '"…"'
     node = effect.node or ""
     return f"{effect.kind}: {{{_key(node)}: [{answer}]}}" if node else f"{effect.kind}: [{answer}]"
 
@@ -76,7 +76,7 @@ def _key(name: str) -> str:
     return name if _PLAIN.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 
-def _schema_of(response_format: Any) -> Any:
+def schema_of(response_format: Any) -> Any:
     """Return the JSON Schema in a response format; {} if there is none."""
     if not isinstance(response_format, Mapping):
         return {}
@@ -198,7 +198,11 @@ class Entries:
                     return answer
             elif (real := self._real(layer, effect)) is not None:
                 return await _perform(real, effect, state)
-        if self._are_last and self.has_stubs(effect) and (error := self.unscripted(effect, state)) is not None:
+        if (
+            self._are_last
+            and self.has_stubs(effect)
+            and (error := self.unscripted(effect, state)) is not None
+        ):
             raise error
         return None
 

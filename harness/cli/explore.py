@@ -1,0 +1,191 @@
+"""`harness explore`: draw what the world could answer, and look for a run that breaks what must hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.cli import completion
+from harness.cli import output as exit_code
+from harness.cli.options import Parsed, jobs_option, path_option, words_option
+from harness.cli.output import check_writable, deliver_json, print_problems
+from harness.errors import FormatError, HarnessError, ManifestError, Problem
+from harness.scenario import SUFFIXES
+from harness.settings import Projects
+from harness.source.display import did_you_mean, printable
+from harness.source.document import hint_for_missing, relative_path, shown_path
+
+if TYPE_CHECKING:
+    from harness.explore.exploration import Explored
+    from harness.explore.subject import Subject
+
+DEFAULT_RUNS = 800
+_EPILOG = """\b
+Exit codes:
+  0  nothing was found
+  1  a finding: its scenario file says what happens
+  2  a file or an argument is wrong
+  3  it could not be explored: the manifest is refused, or something is called
+     that cannot be drawn
+"""
+
+
+def _faults(text: str) -> tuple[str, ...]:
+    from harness.explore.drawn import KINDS_OF_FAULTS
+
+    if text == "none":
+        return ()
+    given = tuple(part.strip().replace("-", "_") for part in text.split(","))
+    for kind in given:
+        if kind not in KINDS_OF_FAULTS:
+            hint = did_you_mean(kind, KINDS_OF_FAULTS)
+            raise ValueError(f"'{kind}' is no fault ({hint or 'known: none, ' + ', '.join(KINDS_OF_FAULTS)})")
+    return given
+
+
+@click.command("explore", epilog=_EPILOG)
+@click.argument(
+    "targets", nargs=-1, required=True, metavar="TARGET...", shell_complete=completion.scenario_paths
+)
+@click.option(
+    "--agent", metavar="NAME", help="Agent, entry point or flow inside the manifest (default: each)."
+)
+@click.option(
+    "--runs", type=click.IntRange(min=1), metavar="N", help=f"Number of runs (default: {DEFAULT_RUNS})."
+)
+@click.option(
+    "--time",
+    "seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="S",
+    help="Seconds to search, instead of a number of runs.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of everything drawn.")
+@click.option(
+    "--faults",
+    type=Parsed("faults", _faults),
+    metavar="KIND,…|none",
+    help="Faults to draw: rate_limit, timeout, connection, server_error, malformed, content_filter (default: all).",
+)
+@jobs_option
+@path_option("--out", metavar="DIR", help="Folder for the scenarios of findings (default: scenarios/found).")
+@path_option("--cover", metavar="FILE", help="Write the fewest scenarios that take all that was reached.")
+@click.option("--json", "json_file", metavar="FILE|-", help="Write the result as JSON; - is standard output.")
+@words_option
+def command(
+    targets: tuple[str, ...],
+    agent: str | None,
+    runs: int | None,
+    seconds: float | None,
+    seed: int,
+    faults: tuple[str, ...] | None,
+    jobs: int | None,
+    out: Path | None,
+    cover: Path | None,
+    json_file: str | None,
+    words: str,
+) -> int:
+    """Look for a conversation that breaks an agent, and write it down as a scenario.
+
+    TARGET is a manifest, or scenario files. The answers of models, tools, people and services are drawn, and the
+    search steers towards parts of the graph that nothing reached. Every run must end, without exceptions, with a valid
+    output; `explore:` in a scenario adds what no run may do. What breaks that is shrunk to the shortest scenario. Of a
+    scenario, what its stubs answer stays as written, and the rest is drawn. With --runs, a seed gives the same
+    findings on any machine.
+    """
+    if runs is not None and seconds is not None:
+        raise click.UsageError("--runs and --time are mutually exclusive")
+    check_writable(json_file)
+    from harness.explore.drawn import KINDS_OF_FAULTS
+    from harness.explore.exploration import explore
+    from harness.explore.report import Report, as_json
+    from harness.explore.search import STREAMS, Plan
+
+    projects, report = Projects(), Report(quiet=json_file == "-")
+    try:
+        subjects = list(_subjects(targets, agent, words, projects))
+    except ManifestError as error:
+        print_problems(error.problems)
+        return exit_code.NOT_JUDGED
+    jobs = jobs or 1
+    plan = Plan(
+        runs=None if seconds is not None else runs or DEFAULT_RUNS,
+        seconds=None if seconds is None else seconds * min(jobs, STREAMS) / STREAMS / len(subjects),
+        seed=seed,
+        faults=KINDS_OF_FAULTS if faults is None else faults,
+        faults_given=bool(faults),
+    )
+    project = projects.around(Path.cwd()).project
+    folder = out or Path(relative_path(project, Path.cwd())) / "scenarios" / "found"
+    done: list[Explored] = []
+    for subject in subjects:
+        try:
+            made = explore(
+                subject,
+                plan,
+                projects,
+                project,
+                jobs=jobs,
+                out=folder,
+                cover=cover,
+                progress=report.progress,
+            )
+        except ManifestError as error:
+            report.stop()
+            print_problems(error.problems)
+            return exit_code.NOT_JUDGED
+        except HarnessError as error:
+            report.stop()
+            told = printable(f"{subject.name}: {error}", keep_newlines=True)
+            click.echo(f"error: {told}", err=True)
+            return exit_code.NOT_JUDGED
+        report.stop()
+        report.show(made)
+        done.append(made)
+        if made.interrupted:
+            break
+    if json_file is not None:
+        deliver_json(json.dumps(as_json(done, seed), ensure_ascii=False, indent=2), json_file)
+    if done[-1].interrupted:
+        return exit_code.NOT_JUDGED
+    return exit_code.FAILED if any(each.findings for each in done) else exit_code.OK
+
+
+def _subjects(targets: Sequence[str], agent: str | None, words: str, projects: Projects) -> Iterator[Subject]:
+    """Yield what the targets name: agents of manifests, and scenarios.
+
+    Raises:
+        ManifestError: a manifest is refused.
+        FormatError: there is no such file, or nothing to explore in it.
+    """
+    from harness.cli.selection import select
+    from harness.explore.subject import of_manifest, of_scenario
+    from harness.scenario.app_process import is_app
+
+    files = [each for each in targets if _names_scenarios(each)]
+    for target in targets:
+        path = Path(target)
+        if target in files:
+            continue
+        if not path.exists() and not is_app(path, None):
+            text = f"{shown_path(path)}: no such file or folder"
+            raise FormatError(Problem("missing-file", text, hint=hint_for_missing(path)))
+        yield from of_manifest(path, agent, projects)
+    if files:
+        selection = select(tuple(files), projects, words=words, tags=())
+        if selection.refused:
+            raise FormatError([each for error in selection.refused.values() for each in error.problems])
+        if not selection.scenarios:
+            raise FormatError(Problem("no-scenarios", "no scenario is selected"))
+        for scenario in selection.scenarios:
+            if scenario.skip is None:
+                yield of_scenario(scenario, projects.of(scenario.file))
+
+
+def _names_scenarios(target: str) -> bool:
+    path = Path(target.partition("::")[0])
+    return path.name.endswith(SUFFIXES) or (path.is_dir() and any(path.rglob(f"*{SUFFIXES[0]}")))

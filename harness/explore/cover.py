@@ -1,0 +1,60 @@
+"""A first suite: the fewest scenarios that together take every part of a graph that was reached."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from harness.authoring.from_trace import with_expectations
+from harness.authoring.trial import run_trial
+from harness.explore.search import Cover, Feature, features_of
+from harness.explore.subject import Subject
+from harness.explore.written import Keys, keys_of, shortened
+from harness.graph import observe
+from harness.report.traces import restored
+from harness.source.display import clip
+
+
+def fewest(covers: Collection[Cover]) -> list[Cover]:
+    """Return the fewest runs that take all that any took: those that add most first, then those no other replaces."""
+    ordered = sorted(covers, key=lambda each: (each.size, each.stream))
+    left: set[Feature] = {feature for each in ordered for feature in each.features}
+    chosen: list[Cover] = []
+    while left:
+        best = max(ordered, key=lambda each: len(each.features & left))
+        chosen.append(best)
+        left -= best.features
+    for each in list(chosen):
+        others = {feature for other in chosen if other is not each for feature in other.features}
+        if each.features <= others:
+            chosen.remove(each)
+    return chosen
+
+
+def suite(covers: Collection[Cover], subject: Subject, file: Path) -> Iterator[Keys]:
+    """Yield the scenarios, with what they are seen to do as expectations."""
+    taken: dict[str, int] = {}
+    for cover in fewest(covers):
+        name = clip(" → ".join(map(str, observe.path(cover.events))) or "no node runs", 80)
+        taken[name] = taken.get(name, 0) + 1
+        name = name if taken[name] == 1 else f"{name} ({taken[name]})"
+        yield _scenario(cover, name, subject, file)
+
+
+def _scenario(cover: Cover, name: str, subject: Subject, file: Path) -> Keys:
+    head, settings = subject.head(file), subject.settings
+    own = {
+        "name": name,
+        "description": "Written by `harness explore --cover` from one run: review what it expects.",
+        **subject.keys,
+    }
+    ended = next(event["status"] for event in reversed(cover.events) if event["event"] == "end")
+
+    def takes_all(keys: Keys) -> bool:
+        outcome = subject.trial(file, {**own, **keys, "allow_unused": True, "expect": {"status": ended}})
+        return outcome is not None and cover.features <= features_of([*restored(outcome.events)])
+
+    keys = shortened(keys_of(cover.events, subject.is_app, subject.world), subject.declared, takes_all)
+    trial = {**own, **keys, "allow_unused": True, "expect": {"status": ended}}
+    outcomes = run_trial(file, head, trial, settings, repeat=2)
+    return with_expectations({**own, **keys}, outcomes, file, head, settings)[0]

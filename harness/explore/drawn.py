@@ -1,0 +1,328 @@
+"""The answers that the world could give: the last responder of a world, which draws them.
+
+A drawn answer is a stub, as a scenario would have it. So a run with drawn answers and its scenario file are answered in
+the same way.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from harness.errors import Span, UnscriptedCall
+from harness.explore.mining import Mined, shape_schema
+from harness.explore.values import Choose, arguments, broken, instance, wrong_arguments
+from harness.graph.declared import Declared
+from harness.graph.effects import (
+    Answer,
+    Effect,
+    HandlerCall,
+    HTTPCall,
+    HumanCall,
+    LLMCall,
+    MCPCall,
+    MCPEndpoint,
+)
+from harness.graph.model import State
+from harness.world.entries import schema_of
+from harness.world.mcp.fake import fake_session
+from harness.world.mcp.servers import result_of
+from harness.world.mcp.tools import MCPResult, MCPSession, MCPTool
+from harness.world.responder import LastResponder
+from harness.world.spec import ScriptedAnswer, WorldSpec
+from harness.world.stub_models import AnyStub, HTTPStub, HumanStub, LLMStub, MCPStub, ReturnStub
+from harness.world.stubs import StubList
+
+ERRORS: Final = ("rate_limit", "timeout", "connection", "server_error", "content_filter")
+MALFORMED: Final = "malformed"
+FAULTS: Final[Mapping[str, Sequence[str]]] = {
+    "llm": (*ERRORS, MALFORMED),
+    "http": ("connection", "timeout", MALFORMED),
+    **dict.fromkeys(("tool", "mcp", "agent"), ("timeout", "connection", "server_error")),
+}
+"""The faults of each kind of call."""
+KINDS_OF_FAULTS: Final = (*ERRORS, MALFORMED)
+
+_STUBS: Final[Mapping[str, type[AnyStub]]] = {
+    "llm": LLMStub,
+    "human": HumanStub,
+    "http": HTTPStub,
+    "mcp": MCPStub,
+}
+_FAULT_OF: Final = 12
+"""One of so many answers is a fault."""
+_MOST_TOOL_ROUNDS: Final = 4
+"""Replies with tool calls that a node gets: after them, the model has what it wanted."""
+_STATUSES: Final = (200, 404, 429, 500)
+
+
+@dataclass
+class Draw:
+    """The source of everything drawn in a run. `choose(n)` is a number below n, of which 0 is the simplest."""
+
+    choose: Choose
+    mined: Mined
+    declared: Declared
+    faults: Sequence[str] = KINDS_OF_FAULTS
+
+    def rarely(self, of: int) -> bool:
+        """True once in `of` times."""
+        return self.choose(of) == of - 1
+
+    def one_of(self, items: Sequence[Any]) -> Any:
+        """Return one of the items, of which the first is the simplest."""
+        return items[self.choose(len(items))]
+
+    def text(self) -> str:
+        """Return a text: mostly one that the graph compares with, or that stands in the manifest."""
+        words = self.mined.words or ("ok",)
+        near = min(len(words), 12)
+        kind = self.choose(12)
+        if kind < 8:
+            return str(words[self.choose(near)])
+        if kind < 10:
+            return str(words[self.choose(len(words))])
+        return "" if kind == 10 else "lorem ipsum " * 40
+
+    def value(self, schema: Mapping[str, Any]) -> Any:
+        """Return an instance of a schema."""
+        return instance(schema, self.choose, self.mined.words)
+
+
+@dataclass
+class Drawn(LastResponder):
+    """Draws the answers to all effects that nothing else answers.
+
+    Attributes:
+        most_visits: see `LastResponder`.
+        faults: the faults that were drawn, as (kind of call, node, fault).
+    """
+
+    draw: Draw
+    most_visits: int
+    faults: list[tuple[str, str, str]] = field(default_factory=list)
+    _ahead: defaultdict[tuple[str, str, str], deque[Mapping[str, Any] | None]] = field(
+        default_factory=lambda: defaultdict(deque)
+    )
+    _stubborn: dict[tuple[str, str], Mapping[str, Any]] | None = None
+    _tool_rounds: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        if self.draw.rarely(6):
+            self._stubborn = {}
+
+    async def answer(self, effect: Effect, state: State) -> Answer | None:
+        """Return a drawn answer; None for a question that the person does not answer, and a script that cannot run."""
+        ahead = self._ahead[_key(effect)]
+        written = ahead.popleft() if ahead else self._draw(effect)
+        if written is None:
+            return None
+        stub = _STUBS.get(effect.kind, ReturnStub).model_validate(written)
+        if isinstance(effect, MCPCall):
+            return ScriptedAnswer(result_of(stub), source=stub, title="drawn")
+        return StubList([stub], "drawn").answer(effect, state)
+
+    def can_answer(self, effects: Sequence[Effect], state: State) -> Sequence[bool]:
+        """Return True for each effect that is answered. That a person answers is drawn now, and stays so."""
+        return [
+            not isinstance(effect, HumanCall) or self._is_answered(effect, effects[:at])
+            for at, effect in enumerate(effects)
+        ]
+
+    def _is_answered(self, effect: Effect, before: Sequence[Effect]) -> bool:
+        key = _key(effect)
+        at, ahead = sum(_key(each) == key for each in before), self._ahead[key]
+        while len(ahead) <= at:
+            ahead.append(self._draw(effect))
+        return ahead[at] is not None
+
+    def covers(self, effect: Effect) -> bool:
+        """True for what is answered here whatever the run does: not people, and nothing that runs for real."""
+        is_built_in = isinstance(effect, HandlerCall) and effect.real is not None
+        return not isinstance(effect, HumanCall | MCPCall) and not is_built_in
+
+    def session(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
+        """Return a session with a server that has the tools which the manifest declares."""
+        listed = self.draw.declared.servers.get(endpoint.id, ())
+        tools = [MCPTool(tool.name, tool.description, dict(tool.schema)) for tool in listed]
+
+        async def call(name: str, args: dict[str, Any]) -> MCPResult:
+            answer = await self.answer(MCPCall(name=name, args=args, endpoint=endpoint), {})
+            assert answer is not None
+            result: MCPResult = answer.value
+            return result
+
+        return fake_session(endpoint.id, tools, call)
+
+    def put_in_front(self, world: WorldSpec) -> None:
+        """Do nothing: stubs are in front of it."""
+
+    def unscripted(self, effect: Effect, state: State) -> UnscriptedCall | None:
+        """Return None: others have the error."""
+        return None
+
+    def unused(self) -> list[str]:
+        """Return nothing: answers are drawn when they are needed."""
+        return []
+
+    def unmet(self) -> list[tuple[str, Span | None]]:
+        """Return nothing."""
+        return []
+
+    # ------------------------------------------------------------ drawing
+
+    def _draw(self, effect: Effect) -> Mapping[str, Any] | None:
+        """Draw an answer, as a stub has it. In some runs, the world answers a node as it did before."""
+        own = effect.kind, effect.node or effect.name
+        if self._stubborn is not None and own in self._stubborn:
+            return self._stubborn[own]
+        make = _ANSWERS.get(effect.kind)
+        if make is None:
+            return None
+        fault = self._fault(effect)
+        written = fault if fault is not None else make(self, effect)
+        if (
+            self._stubborn is not None
+            and fault is None
+            and written is not None
+            and "tool_calls" not in written
+        ):
+            self._stubborn[own] = written
+        return written
+
+    def _fault(self, effect: Effect) -> Mapping[str, Any] | None:
+        """Draw a fault, at most one for a node, or None."""
+        kinds = [kind for kind in FAULTS.get(effect.kind, ()) if kind in self.draw.faults]
+        if not kinds or not self.draw.rarely(_FAULT_OF):
+            return None
+        if any(node == effect.node for _, node, _ in self.faults):
+            return None
+        kind = self.draw.one_of(kinds)
+        written: Mapping[str, Any] | None = {"error": kind}
+        if kind == MALFORMED:
+            written = _MALFORMED[effect.kind](self.draw, effect)
+        if written is not None:
+            self.faults.append((effect.kind, effect.node, kind))
+        return written
+
+    def _llm(self, call: LLMCall) -> Mapping[str, Any]:
+        draw, schema = self.draw, _schema_of(call, self.draw.declared)
+        if schema is not None:
+            return {"json": draw.value(schema)}
+        number = draw.choose(4) if call.tools and self._tool_rounds[call.node] < _MOST_TOOL_ROUNDS else 0
+        if not number:
+            return {"reply": draw.text()}
+        self._tool_rounds[call.node] += 1
+        tools = [draw.one_of(call.tools) for _ in range(number)]
+        return {
+            "tool_calls": [
+                {"name": tool.name, "args": arguments(tool, draw.choose, draw.mined.words)} for tool in tools
+            ]
+        }
+
+    def _result(self, effect: Effect) -> Mapping[str, Any]:
+        """Draw the result of a tool and the like: as declared, else what later expressions read, else a text."""
+        draw = self.draw
+        schema = draw.declared.results.get((effect.kind, effect.name))
+        if schema is not None:
+            return {"return": draw.value(schema)}
+        return {"return": self._undeclared(effect)}
+
+    def _undeclared(self, effect: Effect) -> Any:
+        read = shape_schema(self.draw.mined, effect.name)
+        if read.get("properties") or isinstance(effect, HandlerCall):
+            return self.draw.value(read)
+        return self.draw.text()
+
+    def _http(self, effect: HTTPCall) -> Mapping[str, Any]:
+        status = self.draw.one_of(_STATUSES) if self.draw.rarely(3) else 200
+        if status != 200:
+            self.faults.append((effect.kind, effect.node, f"status {status}"))
+            return {"status": status, "json": {"error": "drawn"}}
+        schema = self.draw.declared.results.get(("http", effect.node))
+        return {"json": self.draw.value(schema) if schema is not None else self._undeclared(effect)}
+
+    def _human(self, effect: HumanCall) -> Mapping[str, Any] | None:
+        draw = self.draw
+        kind = draw.choose(8)
+        if kind == 7:
+            return None
+        offered = _options(effect.args)
+        if offered and kind < 5:
+            return {"reply": draw.one_of(offered)}
+        return {"reply": "" if kind == 6 else draw.text()}
+
+    def _retrieval(self, effect: Effect) -> Mapping[str, Any]:
+        number = self.draw.choose(3)
+        return {"return": [{"text": self.draw.text(), "source": f"{at}.md"} for at in range(number)]}
+
+
+def _key(effect: Effect) -> tuple[str, str, str]:
+    return effect.kind, effect.node, effect.name
+
+
+def _schema_of(call: LLMCall, declared: Declared) -> Mapping[str, Any] | None:
+    """Return the schema that a reply must have; None if it is free."""
+    if call.response_format is not None and (schema := schema_of(call.response_format)):
+        return schema
+    if forced := call.forced_tool:
+        return next((tool.schema for tool in call.tools if tool.name == forced), None)
+    return declared.results.get(("llm", call.node))
+
+
+def _options(args: Mapping[str, Any]) -> Sequence[Any]:
+    """Return the answers that a question offers."""
+    asked = args.get("value")
+    for known in (args, asked if isinstance(asked, Mapping) else {}):
+        found = known.get("options") or known.get("choices")
+        if isinstance(found, Sequence) and not isinstance(found, str):
+            return found
+    return ()
+
+
+def _malformed_reply(draw: Draw, call: LLMCall) -> Mapping[str, Any] | None:
+    schema = _schema_of(call, draw.declared)
+    if schema is not None:
+        return {"reply": broken(schema, draw.choose)}
+    if not call.tools:
+        return None
+    if draw.choose(2):
+        return {"tool_calls": [{"name": "no_such_tool", "args": {}}]}
+    tool = draw.one_of(call.tools)
+    return {"tool_calls": [{"name": tool.name, "args": wrong_arguments(tool, draw.choose)}]}
+
+
+def _malformed_response(draw: Draw, call: HTTPCall) -> Mapping[str, Any]:
+    return {"text": "<html>drawn</html>"}
+
+
+_MALFORMED: Final[Mapping[str, Callable[[Draw, Any], Mapping[str, Any] | None]]] = {
+    "llm": _malformed_reply,
+    "http": _malformed_response,
+}
+_ANSWERS: Final[Mapping[str, Callable[[Drawn, Any], Mapping[str, Any] | None]]] = {
+    "llm": Drawn._llm,
+    "http": Drawn._http,
+    "human": Drawn._human,
+    "retrieval": Drawn._retrieval,
+    **dict.fromkeys(("tool", "mcp", "handler"), Drawn._result),
+    "agent": lambda self, effect: {"return": self.draw.text()},
+}
+
+
+def inputs(draw: Draw) -> Iterator[Any]:
+    """Yield what a caller gives, turn by turn: mostly one input."""
+    yield _input(draw)
+    if draw.declared.takes_text:
+        for _ in range(max(0, draw.choose(6) - 3)):
+            yield _input(draw)
+
+
+def _input(draw: Draw) -> Any:
+    declared = draw.declared
+    if declared.takes_text and (declared.input is None or draw.choose(2) == 0):
+        return draw.text()
+    return draw.value(declared.input) if declared.input is not None else {}

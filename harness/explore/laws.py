@@ -1,0 +1,213 @@
+"""What must hold in every run of an agent, and what breaks it.
+
+A run ends. It ends completed, paused, or by a failure that is allowed. Its output and state are valid under what the
+manifest declares. Nodes that wait for others are not left waiting. The invariants of the scenario hold.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final, Literal
+
+from harness.errors import Span
+from harness.graph.declared import Schema
+from harness.graph.events import EventGraph
+from harness.graph.model import Graph
+from harness.graph.native import NativeGraph
+from harness.graph.trace import Event
+from harness.matchers.regex import last_part_matches
+from harness.scenario.checks.run import run_checks
+from harness.scenario.model import Allowed, Exploration
+from harness.scenario.outcome import Observation
+from harness.source.display import clip
+from harness.source.document import shown_path
+
+Type = Literal["crash", "endless", "stuck", "schema", "invariant", "unhandled-fault"]
+NOT_JUDGED: Final = ("unscripted-call", "world", "real-timeout", "harness-broke", "provider", "extra-missing")
+"""The codes of errors that say nothing about the agent."""
+_ENDLESS: Final = ("endless-loop", "too-many-steps", "too-many-starts")
+_ENDLESS_TYPES: Final = ("GraphRecursionError",)
+_DRAWN: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\d+(?:\.\d+)?")
+
+
+@dataclass(frozen=True)
+class Breach:
+    """What broke a law.
+
+    Attributes:
+        type: its kind.
+        cause: the cause, on one line.
+        where: `file:line:column` of the manifest, or of the user's code; None if it is not known.
+        key: the same for the same cause, whatever was drawn.
+        about: a word or two that tell it from others, for names.
+        expect: the expectations that say so in a scenario.
+    """
+
+    type: Type
+    cause: str
+    where: str | None
+    key: str
+    about: str = ""
+    expect: Mapping[str, Any] = field(default_factory=dict)
+
+
+def breach(observed: Observation, graph: Graph, events: Sequence[Event], laws: Exploration) -> Breach | None:
+    """Return what a run broke first; None if it broke nothing."""
+    return next(_breaches(observed, graph, events, laws), None)
+
+
+def _breaches(
+    observed: Observation, graph: Graph, events: Sequence[Event], laws: Exploration
+) -> Iterator[Breach]:
+    yield from _broken_invariants(observed, laws)
+    if observed.status == "timeout":
+        yield _endless(observed, f"the run does not end in time; it is last in {observed.path[-1:]}", None)
+    if observed.status == "failed" and not any(
+        _is_allowed(observed.error or {}, each) for each in laws.allow
+    ):
+        yield failure(observed, graph)
+    if observed.status == "completed":
+        yield from _never_started(observed, graph, events)
+        yield from _against_declared(observed, graph)
+
+
+def _is_allowed(error: Mapping[str, Any], meant: Allowed) -> bool:
+    return (
+        meant.type in (None, error["type"])
+        and (meant.message is None or meant.message in error["message"])
+        and (meant.node is None or last_part_matches(meant.node, error["node"] or ""))
+    )
+
+
+def failure(observed: Observation, graph: Graph) -> Breach:
+    """Return the breach of a run that failed or did not end in time."""
+    error = observed.error
+    if error is None:
+        return _endless(observed, f"the run does not end in time; it is last in {observed.path[-1:]}", None)
+    frame = error["traceback"][-1] if error["traceback"] else None
+    place = f"{shown_path(frame['file'])}:{frame['line']}" if frame else error["where"]
+    node = f" in '{error['node']}'" if error["node"] else ""
+    cause = clip(f"{error['type']}{node}: {' '.join(error['message'].split())}", 200)
+    if error["code"] in _ENDLESS or error["type"] in _ENDLESS_TYPES:
+        return _endless(observed, cause, place)
+    at = place if frame else f"{error['node']} {_without_drawn(error['message'], graph)}"
+    about = f"{error['node'] or ''} {error['type']}"
+    return Breach("crash", cause, place, f"{error['type']} {error['code']} {at}", about)
+
+
+def _endless(observed: Observation, cause: str, where: str | None) -> Breach:
+    """Return the breach of a run without an end, which is known by the nodes that it visits again and again."""
+    most = max(observed.visits.values(), default=0)
+    often = sorted(node for node, number in observed.visits.items() if number * 2 > most)
+    return Breach("endless", cause, where, f"endless {often}", " ".join(often[:3]))
+
+
+def _without_drawn(message: str, graph: Graph) -> str:
+    """Return a message without numbers, and without quoted texts that the manifest does not have."""
+    known = _source_text(graph)
+    return _DRAWN.sub(
+        lambda found: found[0] if not found[0][0].isdigit() and found[0][1:-1] in known else "…", message
+    )
+
+
+@lru_cache(16)
+def _source_text(graph: Graph) -> str:
+    return "\n".join(path.read_text("utf-8", "replace") for path in graph.sources if path.is_file())
+
+
+def _broken_invariants(observed: Observation, laws: Exploration) -> Iterator[Breach]:
+    if not laws.invariants.values:
+        return
+    for result in run_checks(laws.invariants, observed, allow_unused=True, default_status=observed.status):
+        if not result.passed and result.name != "status":
+            key = result.name.partition("[")[0]
+            value = (
+                [result.expected] if result.name != key or key in ("checks", "custom") else result.expected
+            )
+            where = str(result.span) if result.span else None
+            cause = clip(" ".join(f"{result.name}: {result.message}".split()), 200)
+            about = result.name
+            yield Breach(
+                "invariant", cause, where, f"{about} {where}", about, _expecting(observed, {key: value})
+            )
+
+
+def _against_declared(observed: Observation, graph: Graph) -> Iterator[Breach]:
+    declared = graph.declared()
+    for what, schema, value in (
+        ("output", declared.output, observed.output),
+        ("state", declared.state, observed.state),
+    ):
+        if schema is not None and (wrong := _first_error(schema, value)):
+            place, message = wrong
+            cause = clip(f"{what}{place}: {message}", 200)
+            key = f"{what}{place} {_without_drawn(message, graph)}"
+            expect = _expecting(observed, {f"{what}_schema": schema})
+            yield Breach("schema", cause, None, key, f"{what}{place}", expect)
+
+
+def _first_error(schema: Schema, value: Any) -> tuple[str, str] | None:
+    """Return the place and the message of the first error of a value under a schema; None if it is valid."""
+    error = min(_validator(schema).iter_errors(value), key=lambda each: str(each.json_path), default=None)
+    return None if error is None else (error.json_path.removeprefix("$"), error.message)
+
+
+_VALIDATORS: Final[dict[int, tuple[Schema, Any]]] = {}
+
+
+def _validator(schema: Schema) -> Any:
+    """Return the validator of a schema; the schemas of a graph are always the same objects."""
+    found = _VALIDATORS.get(id(schema))
+    if found is None or found[0] is not schema:
+        from jsonschema import Draft202012Validator
+
+        found = _VALIDATORS[id(schema)] = (schema, Draft202012Validator(dict(schema)))
+    return found[1]
+
+
+def _never_started(observed: Observation, graph: Graph, events: Sequence[Event]) -> Iterator[Breach]:
+    """Yield the nodes that some of those they wait for have reached, and that did not start after that."""
+    for node, members in waiting(graph).items():
+        arrived: dict[str, None] = {}
+        for event in events:
+            source = _arrival(event, node, graph)
+            if source in members:
+                arrived[source] = None
+        missing = [each for each in members if each not in arrived]
+        if arrived and missing and node not in observed.visits:
+            span: Span | None = next((each.span for each in graph.nodes if each.name == node), None)
+            cause = (
+                f"'{node}' never starts: it waits for {', '.join(missing)}, and only {', '.join(arrived)} ran"
+            )
+            where = str(span) if span else None
+            yield Breach("stuck", cause, where, f"{node} {missing}", node, {"path_includes": [node]})
+
+
+def _arrival(event: Event, node: str, graph: Graph) -> str:
+    """Return the node from which something arrives at a node; "" if nothing does."""
+    if event.get("graph") != "":
+        return ""
+    if isinstance(graph, NativeGraph):  # LangGraph waits for the nodes themselves
+        return str(event["node"]) if event["event"] == "node_end" else ""
+    return str(event["source"]) if event["event"] == "route" and event["target"] == node else ""
+
+
+def waiting(graph: Graph) -> Mapping[str, Sequence[str]]:
+    """Return the nodes that wait until several others have run, and those."""
+    if isinstance(graph, EventGraph):
+        return {name: sorted(join.members) for name, join in graph.joins.items() if _waits_for_all(join)}
+    if isinstance(graph, NativeGraph):
+        return {end: sorted(sources) for sources, end in getattr(graph.compiled.builder, "waiting_edges", ())}
+    return {}
+
+
+def _waits_for_all(join: Any) -> bool:
+    return all(join.missing(join.members - {each}) is not None for each in join.members)
+
+
+def _expecting(observed: Observation, expect: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return expectations of a run that ends as this one did."""
+    return expect if observed.status == "completed" else {"status": observed.status, **expect}

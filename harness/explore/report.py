@@ -1,0 +1,128 @@
+"""The result of an exploration: on the terminal, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rich.live import Live
+from rich.text import Text
+
+from harness.explore.exploration import Explored, Finding, Merged
+from harness.explore.subject import Subject
+from harness.explore.unreached import PARTS, coverage
+from harness.report.console import open_console
+from harness.report.formatting import plural
+from harness.settings import is_ci_machine
+from harness.source.display import printable
+from harness.source.document import shown_path
+from harness.time.real import real
+
+FORMAT: Final = "harness-explore/1"
+_LINE_EVERY_S: Final = 10.0
+_MOST_UNREACHED: Final = 20
+
+
+class Report:
+    """Shows a search while it goes on, on standard error, and its result. `quiet`: nothing on standard output."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        import sys
+
+        self._console = open_console(sys.stderr if quiet else None)
+        self._live: Live | None = None
+        self._began = self._shown = real.monotonic()
+
+    def progress(self, subject: Subject, merged: Merged) -> None:
+        """Show how far a search is."""
+        runs, now = merged.runs, real.monotonic()
+        taken = coverage(subject.graph, subject.manifest, merged.features)
+        rate = runs / max(now - self._began, 0.001)
+        text = (
+            " · ".join((printable(subject.name), plural(runs, "run"), f"{rate:.0f} a second", _parts(taken)))
+            + f" · {plural(len(merged.found), 'finding')}"
+        )
+        if self._console.is_terminal and not is_ci_machine():
+            if self._live is None:
+                self._live = Live(console=self._console, transient=True, auto_refresh=False)
+                self._live.start()
+            self._live.update(Text(text, overflow="ellipsis", no_wrap=True), refresh=True)
+        elif now - self._shown >= _LINE_EVERY_S:
+            self._shown = now
+            self._console.print(f"progress  {text}", markup=False, soft_wrap=True)
+
+    def stop(self) -> None:
+        """Remove the line of progress."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+        self._began = real.monotonic()
+
+    def show(self, done: Explored) -> None:
+        """Show the result."""
+        self._line(done.subject.name, "bold")
+        for file, finding in done.findings.items():
+            broken = finding.breach
+            self._line(f"  {broken.type}  {broken.where or ''}  {broken.cause}", "red")
+            until = (
+                f"found after {plural(finding.runs_until, 'run')}" if finding.runs_until else "known before"
+            )
+            self._line(f"    {shown_path(file)}  ({plural(finding.steps, 'step')}, {until})")
+        if done.unreached:
+            self._line("  never reached:")
+        for each in done.unreached[:_MOST_UNREACHED]:
+            self._line(f"    {each.kind}  {each.where or ''}  {each.name}: {each.why}")
+        if more := len(done.unreached) - _MOST_UNREACHED:
+            self._line(f"    … and {more} more") if more > 0 else None
+        for note in done.notes:
+            self._line(f"  note: {note}", "yellow")
+        if done.covered:
+            self._line(
+                f"  {plural(len(done.covered), 'scenario')} that take all that was reached were written"
+            )
+        rate = done.runs / done.seconds if done.seconds else 0
+        ended = "interrupted after " if done.interrupted else ""
+        self._line(
+            f"  {ended}{plural(done.runs, 'run')} ({rate:.0f} a second) · {_parts(done.coverage)} · "
+            f"{plural(len(done.findings), 'finding')}"
+        )
+
+    def _line(self, text: str, style: str = "") -> None:
+        self._console.print(Text(printable(text), style), soft_wrap=True)
+
+
+def _parts(taken: Any) -> str:
+    return " · ".join(f"{part} {found[0]}/{found[1]}" for part, found in taken.items())
+
+
+def as_json(explored: Sequence[Explored], seed: int) -> dict[str, Any]:
+    """Return the results of explorations as JSON data."""
+    return {
+        "format": FORMAT,
+        "runs": sum(each.runs for each in explored),
+        "seed": seed,
+        "coverage": {
+            part: [sum(each.coverage[part][at] for each in explored) for at in (0, 1)] for part in PARTS
+        },
+        "unreached": [
+            {"kind": part.kind, "name": part.name, "where": part.where, "why": part.why}
+            for each in explored
+            for part in each.unreached
+        ],
+        "findings": [_finding(file, found) for each in explored for file, found in each.findings.items()],
+        "notes": [note for each in explored for note in each.notes],
+    }
+
+
+def _finding(file: Path, found: Finding) -> dict[str, Any]:
+    return {
+        "id": found.id,
+        "cause": found.breach.cause,
+        "type": found.breach.type,
+        "where": found.breach.where,
+        "runs_until": found.runs_until,
+        "seconds": round(found.seconds, 3),
+        "scenario": shown_path(file),
+        "steps": found.steps,
+    }

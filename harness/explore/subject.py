@@ -1,0 +1,123 @@
+"""What is explored: an agent of a manifest, or a scenario that leaves answers open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.authoring.setting import Setting, keys_of_scenario, world_of_scenario
+from harness.authoring.target import Target
+from harness.authoring.trial import run_trial
+from harness.authoring.writer import file_text
+from harness.dialects.registry import agents_of
+from harness.errors import SourceError
+from harness.explore.written import Keys
+from harness.graph.declared import Declared
+from harness.graph.model import Graph
+from harness.scenario import SUFFIXES
+from harness.scenario.app_process import graph_outside_runs, is_app
+from harness.scenario.load import load_file
+from harness.scenario.model import Exploration, Scenario
+from harness.scenario.outcome import Outcome
+from harness.settings import Projects, Settings
+from harness.units import instant_text
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is explored.
+
+    Attributes:
+        name: its name in messages.
+        scenario: the scenario whose stubs answer first; of a manifest, one without any.
+        graph: its graph; of an app, as far as it is known without importing it.
+        settings: those of its project.
+        keys: the keys that a scenario of it has, such as `agent`.
+        world: entries of its scenario that are real, and the tools of its MCP servers.
+    """
+
+    name: str
+    scenario: Scenario
+    graph: Graph
+    settings: Settings
+    keys: Mapping[str, Any]
+    world: Mapping[str, Any]
+
+    @property
+    def manifest(self) -> Path:
+        """Its manifest."""
+        return self.scenario.manifests[0]
+
+    @property
+    def is_app(self) -> bool:
+        """True if its tools run for real, as those of an app do."""
+        return is_app(self.manifest, self.scenario.dialect)
+
+    @property
+    def declared(self) -> Declared:
+        """What its manifest declares."""
+        return self.graph.declared()
+
+    @property
+    def laws(self) -> Exploration:
+        """What must hold besides the rules that always do."""
+        return self.scenario.explore or Exploration()
+
+    def head(self, file: Path) -> Keys:
+        """Return the other keys of a file with its scenarios."""
+        return {"harness": 1, "manifest": self._setting.manifest_from(file.parent)}
+
+    def trial(self, file: Path, keys: Keys) -> Outcome | None:
+        """Return the outcome of a scenario as if the file had it; None if it is not valid."""
+        try:
+            [outcome] = run_trial(file, self.head(file), keys, self.settings)
+        except SourceError:
+            return None
+        return outcome
+
+    def write(self, file: Path, scenarios: list[Keys]) -> None:
+        """Write scenarios to a file; one that exists keeps its own.
+
+        Raises:
+            FormatError: it cannot be written.
+        """
+        Target.at(file, self._setting).write(scenarios)
+
+    @property
+    def _setting(self) -> Setting:
+        return Setting(self.scenario.manifests, {}, {}, None)
+
+
+def of_manifest(manifest: Path, agent: str | None, projects: Projects) -> Iterator[Subject]:
+    """Yield the agent of a manifest; of several, each unless one is named.
+
+    Raises:
+        SourceError: it is no manifest, is not valid, or has no such agent.
+    """
+    _, agents = agents_of(manifest, None)
+    for name in [agent] if agent else agents if len(agents) > 1 else [None]:
+        keys = {"agent": name} if name else {}
+        file = manifest.with_name(manifest.name.partition(":")[0] + SUFFIXES[0])
+        settings = projects.around(manifest.parent.resolve())
+        head = {"harness": 1, "manifest": manifest.name}
+        text = file_text(head, [{"name": f"explored {name or ''}".strip(), **keys}])
+        [scenario] = load_file(file, settings, text=text).scenarios
+        graph = graph_outside_runs(scenario, settings)
+        shown = f"{manifest}" + (f" {name}" if name else "")
+        yield Subject(shown, scenario, graph, settings, keys, {})
+
+
+def of_scenario(scenario: Scenario, settings: Settings) -> Subject:
+    """Return a scenario as what is explored: what its stubs answer stays as written.
+
+    Raises:
+        SourceError: its manifest is not valid.
+    """
+    scenario = scenario.whole()
+    keys = keys_of_scenario(scenario)
+    keys |= {"seed": scenario.seed} if scenario.seed else {}
+    keys |= {"now": instant_text(scenario.now)} if scenario.now else {}
+    graph = graph_outside_runs(scenario, settings)
+    return Subject(scenario.id, scenario, graph, settings, keys, world_of_scenario(scenario))

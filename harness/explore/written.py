@@ -1,0 +1,133 @@
+"""The scenario of a run with drawn answers: the shortest that shows the same, as a person would write it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from typing import Any, Final
+
+from harness.authoring.from_trace import with_entries
+from harness.authoring.world import exchanges, given_in, world_of
+from harness.graph.declared import Declared
+from harness.graph.effects import EFFECTS
+from harness.graph.trace import Event
+
+_ALIKE: Final = 3
+"""So many equal answers at the end of a list are one, for any number of calls."""
+_MOST_TRIALS: Final = 200
+
+Keys = dict[str, Any]
+"""A scenario, as it is written."""
+
+
+def keys_of(events: Sequence[Event], is_app: bool, real: Mapping[str, Any]) -> Keys:
+    """Return the input and the world of a run. What ran for real, as what would run for real again, is left out.
+
+    `real` has the entries that are real, and the tools of MCP servers.
+    """
+
+    def is_real(each: Any) -> bool:
+        key, *names = each.entry
+        named = names and isinstance(real.get(key, {}).get(names[0]), str)
+        return bool(named or EFFECTS[each.kind].real_by_default or (is_app and each.kind == "tool"))
+
+    world = world_of(exchanges(events), is_real, by_node=True)
+    world = {**world, **{key: with_entries(world.get(key), entries) for key, entries in real.items()}}
+    return _with_repeated({**given_in(events), **world})
+
+
+def _with_repeated(keys: Keys) -> Keys:
+    """Return a scenario in which equal answers at the end of the list of a node are written once."""
+    found = dict(keys)
+    for key in ("llm", "human"):
+        lists = found.get(key)
+        if isinstance(lists, Mapping):
+            found[key] = {node: _repeated(stubs) for node, stubs in lists.items()}
+        elif lists:
+            found[key] = _repeated(lists)
+    return found
+
+
+def _repeated(stubs: Sequence[Any]) -> list[Any]:
+    alike = next((at for at in range(len(stubs)) if all(each == stubs[at] for each in stubs[at:])), 0)
+    if len(stubs) - alike < _ALIKE:
+        return list(stubs)
+    last = stubs[alike]
+    return [*stubs[:alike], {**(last if isinstance(last, Mapping) else {"reply": last}), "times": "any"}]
+
+
+def shortened(keys: Keys, declared: Declared, is_same: Callable[[Keys], bool]) -> Keys:
+    """Return a scenario without any part that can be left out while it still shows the same.
+
+    Values with a declared schema stay whole: without a part, they would be answers that the world does not give.
+    """
+    trials, at = 0, 0
+    while trials < _MOST_TRIALS:
+        parts = list(_parts(keys, declared))
+        if at >= len(parts):
+            break
+        shorter = _without(keys, parts[at])
+        trials += 1
+        if is_same(shorter):
+            keys = shorter
+        else:
+            at += 1
+    return keys
+
+
+Path = tuple[Any, ...]
+
+
+def _parts(keys: Keys, declared: Declared) -> Iterator[Path]:
+    """Yield the path of each part that might be left out, the largest first."""
+    for at in reversed(range(1, len(keys.get("turns", ())))):
+        yield ("turns", at)
+    for effect in EFFECTS.values():
+        entries = keys.get(effect.key)
+        if not entries:
+            continue
+        yield (effect.key,)
+        for name in entries if isinstance(entries, Mapping) else ():
+            yield (effect.key, name)
+        yield from _stubs((effect.key,), entries)
+    if declared.input is None:
+        yield from _items(("input",), keys.get("input"))
+    for effect in EFFECTS.values():
+        named = keys.get(effect.key)
+        if effect.stubs == "name" and isinstance(named, Mapping):
+            for name, stubs in named.items():
+                if (effect.kind, name) not in declared.results and isinstance(stubs, list | Mapping):
+                    yield from _values((effect.key, name), stubs)
+
+
+def _stubs(path: Path, value: Any) -> Iterator[Path]:
+    """Yield the paths of the single stubs of lists, the last first."""
+    if isinstance(value, list) and len(value) > 1:
+        yield from ((*path, at) for at in reversed(range(len(value))))
+    elif isinstance(value, Mapping):
+        for name, below in value.items():
+            yield from _stubs((*path, name), below)
+
+
+def _values(path: Path, stubs: Any) -> Iterator[Path]:
+    for at, stub in enumerate(stubs if isinstance(stubs, list) else [stubs]):
+        below = (*path, at) if isinstance(stubs, list) else path
+        if isinstance(stub, Mapping) and "return" in stub:
+            yield from _items((*below, "return"), stub["return"])
+
+
+def _items(path: Path, value: Any) -> Iterator[Path]:
+    """Yield the paths of all keys in a value."""
+    if isinstance(value, Mapping):
+        for key, below in value.items():
+            yield (*path, key)
+            yield from _items((*path, key), below)
+
+
+def _without(keys: Keys, path: Path) -> Keys:
+    shorter = deepcopy(keys)
+    holder: Any = shorter
+    for step in path[:-1]:
+        holder = holder[step]
+    del holder[path[-1]]
+    return shorter
