@@ -1,4 +1,4 @@
-"""What a manifest declares of the data of its agent, as JSON Schemas."""
+"""The data of an agent as its manifest declares it, as JSON Schemas."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from inspect import isfunction
 from itertools import chain, count
 from typing import Any, Final
@@ -22,6 +22,7 @@ from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import Agent, Skills, SubAgent, read_skill, vocabulary
 from harness.dialects.sherma.call_llm import node_function
+from harness.dialects.sherma.declared import declared_data
 from harness.dialects.sherma.document import INTERNAL_STATE_KEY
 from harness.dialects.sherma.hooks import InstalledHook
 from harness.dialects.sherma.lifecycle import edges_and_routers, lifecycle
@@ -265,6 +266,7 @@ def _graph(agent: Agent, warnings: Sequence[Problem]) -> Graph:
         collision_hint=_COLLISION_HINT,
         shares_answers=False,
         vocabulary=lambda: vocabulary(agent, tuple(nodes)),
+        declared=cache(partial(declared_data, agent)),
     )
 
 

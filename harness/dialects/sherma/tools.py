@@ -97,6 +97,7 @@ class Tool:
     id              its name in manifests and scenarios; models see `spec.name`
     call            calls it as an effect of the node; raises BadArguments
     has_known_name  False if it was not imported, so that its name for models is unknown
+    function        what its import path names, or None
     """
 
     id: str
@@ -105,6 +106,7 @@ class Tool:
     call: Callable[[Arguments, NodeContext], Awaitable[Any]]
     origin: Origin = Origin.MANIFEST
     has_known_name: bool = True
+    function: Any = None
 
     @property
     def name(self) -> str:
@@ -191,7 +193,7 @@ def python_tool(
         effect = ToolCall(name=id_, alias=tool.name, args=args, real=real, native=native is not None)
         return await ctx.perform(_validate_arguments(schema, effect))
 
-    return Tool(id_, version, spec, call, origin)
+    return Tool(id_, version, spec, call, origin, function=found)
 
 
 def imported_tool(declared: doc.Tool, found: Any, where: Span, *, origin: Origin = Origin.MANIFEST) -> Tool:

@@ -147,14 +147,14 @@ class AgentWarnings:
         """Nodes write, and expressions read, fields that the state declares."""
         declared = declared_fields(self.definition)
         for node, path in self.nodes:
-            for field, below in _written_fields(node):
+            for field, below in written_fields(node):
                 if field not in declared:
                     place: DocumentPath = (*path, *below)
                     where = self.graph.key_span(place) if below[-1] == field else self.graph.span(place)
                     hint = _field_hint(field, self.definition)
                     yield warning("undeclared-state", dropped_text(node.name, field), where, hint)
         for place, expression in cel_expressions(self.definition):
-            for field in _read_fields(expression):
+            for field in read_fields(expression):
                 if field not in declared:
                     text = f"this expression reads '{field}', which the state does not declare"
                     hint = _field_hint(field, self.definition)
@@ -244,7 +244,7 @@ class AgentWarnings:
     def unreachable_nodes(self) -> Iterator[Problem]:
         """Every node can be reached."""
         places = ((node.name, self.graph.span((*path, "name"))) for node, path in self.nodes)
-        yield from unreachable_nodes(_transitions(self.definition.graph), places)
+        yield from unreachable_nodes(transitions(self.definition.graph), places)
 
     def unfollowed_edges(self) -> Iterator[Problem]:
         """The first branch that holds is followed, and every edge of a node is. spec: `branches`."""
@@ -368,7 +368,7 @@ def _field_hint(field: str, agent: doc.Agent) -> str:
     return did_you_mean(field, [field.name for field in agent.state.fields_])
 
 
-def _written_fields(node: doc.Node) -> Iterator[tuple[str, DocumentPath]]:
+def written_fields(node: doc.Node) -> Iterator[tuple[str, DocumentPath]]:
     """Yield the fields that a node writes, with their paths below the node."""
     if node.type in MESSAGE_WRITERS:
         yield "messages", ("name",)
@@ -384,14 +384,15 @@ def _written_fields(node: doc.Node) -> Iterator[tuple[str, DocumentPath]]:
             return  # reported by `expressions`
 
 
-def _read_fields(text: str) -> list[str]:
+def read_fields(text: str) -> list[str]:
+    """Return the fields that an expression reads."""
     try:
         return sorted(field for name, field in compile_cel(text, null_as_false=True).reads if name == "state")
     except ExpressionError:
         return []
 
 
-def _transitions(graph: doc.Graph) -> Iterator[tuple[str, str]]:
+def transitions(graph: doc.Graph) -> Iterator[tuple[str, str]]:
     """Yield the transitions of a graph: entry, edges, branches, injected tool nodes, fallbacks."""
     if graph.entry_point is not None:
         yield START, graph.entry_point

@@ -1,0 +1,142 @@
+"""Declarations in manifests of the data of an agent: a table of manifests for each dialect."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from harness.dialects.load import load_graph
+from harness.dialects.request import LoadRequest
+from harness.graph.declared import Declared
+
+TEXT = {"type": "string"}
+
+
+def declared(folder: Path, files: Mapping[str, str], agent: str | None = None) -> Declared:
+    """Return what the first of the files declares."""
+    for name, text in files.items():
+        (folder / name).write_text(dedent(text), encoding="utf-8")
+    first = folder / next(iter(files))
+    return load_graph(LoadRequest((first,), agent, folders=(folder,))).declared()
+
+
+def properties(schema: Any) -> dict[str, Any]:
+    return dict(schema["properties"])
+
+
+# ---------------------------------------------------------------- sherma
+
+
+def sherma(
+    *nodes: str, fields: str, more: str = "", agent: str = "", edges: str = "[]", entry: str = "a"
+) -> str:
+    lines = "\n".join(f"        - {node}" for node in nodes)
+    return (
+        f"manifest_version: 1\nllms: [{{id: m, model_name: m}}]\n{more}\nagents:\n  one:\n    {agent}\n"
+        f"    state: {{fields: [{fields}]}}\n    graph:\n      entry_point: {entry}\n      edges: {edges}\n"
+        f"      nodes:\n{lines}\n"
+    )
+
+
+def puts(name: str, **values: str) -> str:
+    written = ", ".join(f"{key}: '{value}'" for key, value in values.items())
+    return f"{{name: {name}, type: set_state, args: {{values: {{{written}}}}}}}"
+
+
+ASKS = (
+    "{name: a, type: call_llm, args: {llm: {id: m}, prompt: [{role: messages, content: state.messages}],"
+    " state_updates: {messages: '[llm_response]'}}%s}"
+)
+MESSAGES = "{name: messages, type: list, default: []}"
+NEXT = "[{source: a, target: b}]"
+LOOP = "[{source: a, target: b}, {source: b, target: a}]"
+
+
+@pytest.mark.parametrize(
+    ("fields", "nodes", "edges", "inputs", "required"),
+    [
+        ("{name: x}", [puts("a", y="state.x")], "[]", {"x": TEXT}, ["x"]),
+        ("{name: x, type: int}", [puts("a", y="default(state.x, 1)")], "[]", {"x": {"type": "integer"}}, []),
+        ("{name: x, default: null}", [puts("a", y="state.x")], "[]", {"x": {"anyOf": [TEXT, {"type": "null"}]}}, []),
+        ("{name: x, type: int}", [puts("a", x="state.x + 1")], "[]", {}, []),  # a counter
+        ("{name: x, default: q}", [puts("a", x="state.x")], "[]", {}, []),
+        ("{name: x}", [puts("a", x="1"), puts("b", y="state.x")], NEXT, {}, []),
+        ("{name: x}", [puts("a", y="state.x"), puts("b", x="state.y")], LOOP, {"x": TEXT}, ["x"]),  # rewritten later
+        ("{name: z}", [puts("a", y="state.x")], "[]", {}, []),  # not a field: it would be dropped
+    ],
+)  # fmt: skip
+def test_a_caller_of_a_sherma_agent_gives_what_is_read_before_it_can_be_written(
+    fields: str, nodes: list[str], edges: str, inputs: Any, required: list[str], tmp_path: Path
+) -> None:
+    found = declared(tmp_path, {"m.yaml": sherma(*nodes, fields=f"{fields}, {{name: y}}", edges=edges)})
+    assert (found.input, found.takes_text) == (
+        {"type": "object", "properties": inputs, "required": required},
+        False,
+    )
+
+
+def test_a_caller_of_a_sherma_agent_with_messages_gives_messages_or_a_text(tmp_path: Path) -> None:
+    text = sherma(ASKS % "", fields=f"{MESSAGES}, {{name: limit, type: int, default: 3}}")
+    found = declared(tmp_path, {"m.yaml": text})
+    assert found.takes_text
+    item = properties(found.input)["messages"]["items"]
+    assert item["properties"] == {"role": {"enum": ["user"]}, "content": TEXT}
+    assert properties(found.input).keys() == {"messages"}
+
+
+def test_the_input_schema_of_a_sherma_agent_describes_the_data_of_its_message(tmp_path: Path) -> None:
+    schema = "{type: object, required: [bed], properties: {bed: {$ref: '#/$defs/bed'}}, $defs: {bed: {type: string}}}"
+    found = declared(
+        tmp_path, {"m.yaml": sherma(ASKS % "", fields=MESSAGES, agent=f"input_schema: {schema}")}
+    )
+    assert not found.takes_text
+    assert found.input is not None
+    assert found.input["$defs"] == {"bed": TEXT}
+    block = properties(found.input)["messages"]["items"]["properties"]["content"]["items"]["properties"]
+    assert block["data"]["required"] == ["bed"]
+    assert block["metadata"]["properties"] == {"agent_input": {"const": True}}
+
+
+def test_a_sherma_agent_declares_the_types_of_its_state_and_of_its_tools(tmp_path: Path) -> None:
+    tool = """\
+        from typing import TypedDict
+        from langchain_core.tools import tool
+        class Charge(TypedDict):
+            amount: int
+        @tool
+        def charges(customer: str) -> list[Charge]:
+            "List them."
+        @tool
+        def untyped(customer: str):
+            "List them."
+    """
+    imported = (
+        "{id: t, version: '1', import_path: own.charges}",
+        "{id: u, version: '1', import_path: own.untyped}",
+    )
+    fields = f"{MESSAGES}, {{name: total, type: float}}, {{name: note, default: null}}"
+    text = sherma(ASKS % "", fields=fields, more=f"tools: [{', '.join(imported)}]")
+    found = declared(tmp_path, {"m.yaml": text, "own.py": tool})
+    assert properties(found.state) == {
+        "messages": {"type": "array"},
+        "total": {"type": "number"},
+        "note": {"anyOf": [TEXT, {"type": "null"}]},
+    }
+    assert list(found.results) == [("tool", "t")]
+    assert found.results["tool", "t"]["$defs"]["Charge"]["properties"]["amount"]["type"] == "integer"
+
+
+@pytest.mark.parametrize(
+    ("node", "handles"),
+    [
+        (ASKS % "", False),
+        (ASKS % ", on_error: {}", False),
+        (ASKS % ", on_error: {retry: {max_attempts: 2}}", True),
+        (ASKS % ", on_error: {fallback: b}", True),
+    ],
+)
+def test_a_sherma_agent_handles_faults_by_on_error(node: str, handles: bool, tmp_path: Path) -> None:
+    text = sherma(node, puts("b", y='"done"'), fields=f"{MESSAGES}, {{name: y}}")
+    assert declared(tmp_path, {"m.yaml": text}).handles_faults is handles
