@@ -140,3 +140,81 @@ def test_a_sherma_agent_declares_the_types_of_its_state_and_of_its_tools(tmp_pat
 def test_a_sherma_agent_handles_faults_by_on_error(node: str, handles: bool, tmp_path: Path) -> None:
     text = sherma(node, puts("b", y='"done"'), fields=f"{MESSAGES}, {{name: y}}")
     assert declared(tmp_path, {"m.yaml": text}).handles_faults is handles
+
+
+# ---------------------------------------------------------------- yagra
+
+
+def yagra(*nodes: str, edges: str = "[]", schema: str = "{}") -> str:
+    lines = "\n".join(f"  - {{id: {node}}}" for node in nodes)
+    return (
+        f'version: "1.0"\nstart_at: a\nend_at: [z]\nstate_schema: {schema}\nedges: {edges}\n'
+        f"nodes:\n{lines}\n  - {{id: z, handler: last}}\n"
+    )
+
+
+def model(name: str, prompt: str, more: str = "") -> str:
+    return f"{name}, handler: llm{more}, params: {{prompt_ref: 'p.yaml#{prompt}', output_key: {name}_out}}"
+
+
+PROMPTS = (
+    "ask: {system: s, user: '{topic} {tone}'}\nwrite: {user: '{a_out} of {topic}'}\nend: {user: '{done}'}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "inputs", "required"),
+    [
+        ([model("a", "ask")], "[{source: a, target: z}]", ["topic", "tone"], ["topic", "tone"]),
+        ([model("a", "ask"), model("b", "write")], "[{source: a, target: b}, {source: b, target: z}]",
+         ["topic", "tone"], ["topic", "tone"]),  # a_out is written before
+        (["a, handler: own", model("b", "ask")], "[{source: a, target: b}]", ["topic", "tone"], []),  # or by `own`
+        (["a, handler: own"], "[{source: a, target: z, fan_out: {items_key: rows, item_key: row}}]", ["rows"], []),
+    ],
+)  # fmt: skip
+def test_a_caller_of_a_workflow_gives_what_prompts_read_and_no_model_node_has_written(
+    nodes: list[str], edges: str, inputs: list[str], required: list[str], tmp_path: Path
+) -> None:
+    found = declared(tmp_path, {"w.yaml": yagra(*nodes, edges=edges), "p.yaml": PROMPTS})
+    assert list(properties(found.input)) == inputs
+    assert found.input is not None
+    assert found.input["required"] == required
+
+
+def test_a_handler_of_a_workflow_returns_a_label_of_its_edges_and_what_is_read_after_it(
+    tmp_path: Path,
+) -> None:
+    edges = "[{source: a, target: b, condition: go}, {source: a, target: z, condition: stop}]"
+    text = yagra("a, handler: own", model("b", "ask"), edges=edges)
+    found = declared(tmp_path, {"w.yaml": text, "p.yaml": PROMPTS})
+    assert found.results["handler", "own"] == {
+        "type": "object",
+        "properties": {"topic": TEXT, "tone": TEXT, "__next__": {"enum": ["go", "stop"]}},
+        "required": ["topic", "tone", "__next__"],
+    }
+
+
+def test_a_state_schema_types_the_state_and_the_output_of_a_workflow(tmp_path: Path) -> None:
+    schema = "{topic: {type: str}, a_out: {type: str}, log: {type: messages}, n: {type: float}}"
+    found = declared(tmp_path, {"w.yaml": yagra(model("a", "ask"), schema=schema), "p.yaml": PROMPTS})
+    assert found.output is found.state
+    assert properties(found.state) == {
+        "topic": TEXT,
+        "a_out": TEXT,
+        "log": {"type": "array"},
+        "n": {"type": "number"},
+    }
+    assert list(properties(found.input)) == [
+        "topic",
+        "log",
+        "n",
+    ]  # `last` may read the others; `tone` is dropped
+
+
+@pytest.mark.parametrize(
+    ("more", "handles"),
+    [("", False), (", timeout_seconds: 2", False), (", retry: {}", True), (", fallback: z", True)],
+)
+def test_a_workflow_handles_faults_by_retries_and_fallbacks(more: str, handles: bool, tmp_path: Path) -> None:
+    found = declared(tmp_path, {"w.yaml": yagra(model("a", "ask", more)), "p.yaml": PROMPTS})
+    assert found.handles_faults is handles

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +20,7 @@ from harness.dialects.kit.manifest import (
     unreachable_nodes,
 )
 from harness.dialects.request import LoadRequest
+from harness.dialects.yagra.declared import declared_data
 from harness.dialects.yagra.document import SUBGRAPH, TEXT_INPUT, NodeSpec, Workflow
 from harness.dialects.yagra.nodes import BUILT_IN, StateKeys, handler_node, lifecycle, subgraph_node
 from harness.dialects.yagra.prompts import Params, PromptReferences
@@ -187,6 +188,7 @@ def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:
         takes_hooks=False,
         collision_hint=OPEN_STATE_HINT if keys.is_open else CARRIED_KEY_HINT,
         vocabulary=lambda: vocabulary(workflow, params, inner),
+        declared=cache(partial(declared_data, workflow, params, inner, edges)),
     )
 
 

@@ -185,7 +185,7 @@ def placeholder_warnings(
     """Yield a warning of each placeholder that nothing is known to set, or whose braces are doubled."""
     known = _state_keys(workflow, params, subgraphs)
     may_be_more = not workflow.state_schema and any(graph.open_state for graph in subgraphs.values())
-    items_of, others = _item_keys(workflow)
+    items_of, others = item_keys(workflow)
     for node, resolved in zip(workflow.nodes, params, strict=True):
         items = items_of.get(node.id, set())
         alone = bool(items) and node.id not in others
@@ -219,7 +219,7 @@ def _state_keys(workflow: Workflow, params: Sequence[Params], subgraphs: Mapping
     return known
 
 
-def _item_keys(workflow: Workflow) -> tuple[Mapping[str, set[str]], Collection[str | None]]:
+def item_keys(workflow: Workflow) -> tuple[Mapping[str, set[str]], Collection[str | None]]:
     """Return the item keys of the fan-outs to each node, and the nodes that are run by other means, too."""
     items: dict[str, set[str]] = {}
     others = {workflow.start_at, *(node.fallback for node in workflow.nodes)}
@@ -266,7 +266,7 @@ def _output_keys(workflow: Workflow, document: Document, params: Sequence[Params
     fields = workflow.state_schema
     for index, (node, resolved) in enumerate(zip(workflow.nodes, params, strict=True)):
         has_prompt = resolved.prompt is not None and isinstance(resolved.prompt.value, dict)
-        if not (fields and has_prompt and _writes_output_key(workflow, node, resolved)):
+        if not (fields and has_prompt and writes_output_key(workflow, node, resolved)):
             continue
         key, where = resolved.output_key, ("nodes", index, "params", OUTPUT_KEY)
         if key not in fields:
@@ -279,7 +279,7 @@ def _output_keys(workflow: Workflow, document: Document, params: Sequence[Params
             yield _warning("not-a-list", text, document, where, hint, unless_replaced(node))
 
 
-def _writes_output_key(workflow: Workflow, node: NodeSpec, params: Params) -> bool:
+def writes_output_key(workflow: Workflow, node: NodeSpec, params: Params) -> bool:
     """True if a node writes its output key: it is written in its params, or the default of a model node."""
     if OUTPUT_KEY in params.values:
         return True
@@ -306,7 +306,7 @@ def _mapped_outputs(workflow: Workflow, document: Document, params: Sequence[Par
     for index, (node, resolved) in enumerate(zip(workflow.nodes, params, strict=True)):
         field = workflow.state_schema.get(resolved.output_key)
         if node.id in mapped and node.handler in BUILT_IN and field is not None and field.reducer is None:
-            if field.type == "messages" or not _writes_output_key(workflow, node, resolved):
+            if field.type == "messages" or not writes_output_key(workflow, node, resolved):
                 continue
             key = resolved.output_key
             text = f"'{key}' has no reducer, and each item of '{node.id}' writes it: they collide"
