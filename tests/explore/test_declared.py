@@ -218,3 +218,95 @@ def test_a_state_schema_types_the_state_and_the_output_of_a_workflow(tmp_path: P
 def test_a_workflow_handles_faults_by_retries_and_fallbacks(more: str, handles: bool, tmp_path: Path) -> None:
     found = declared(tmp_path, {"w.yaml": yagra(model("a", "ask", more)), "p.yaml": PROMPTS})
     assert found.handles_faults is handles
+
+
+# ---------------------------------------------------------------- agentspec
+
+LLM = "{component_type: VllmConfig, name: m, url: 'http://m', model_id: m}"
+TOOL = "{component_type: %s, name: t, %s}"
+
+
+def flow(tool: str, *, inputs: str, outputs: str, more: str = "") -> str:
+    start = f"{{component_type: StartNode, id: s, name: s, inputs: [{inputs}]}}"
+    end = f"{{component_type: EndNode, id: e, name: e, outputs: [{outputs}]}}"
+    node = f"{{component_type: ToolNode, id: n, name: n, tool: {tool}}}"
+    edges = ", ".join(
+        f"{{component_type: ControlFlowEdge, name: {a}{b}, from_node: {{$component_ref: {a}}},"
+        f" to_node: {{$component_ref: {b}}}}}"
+        for a, b in ("sn", "ne")
+    )
+    return (
+        "component_type: Flow\nname: f\nagentspec_version: 25.4.2\nstart_node: {$component_ref: s}\n"
+        f"nodes: [{{$component_ref: s}}, {{$component_ref: n}}, {{$component_ref: e}}]\n{more}\n"
+        f"control_flow_connections: [{edges}]\n$referenced_components: {{s: {start}, n: {node}, e: {end}}}\n"
+    )
+
+
+def test_a_flow_declares_its_inputs_and_its_outputs(tmp_path: Path) -> None:
+    tool = TOOL % ("ServerTool", "outputs: [{title: x, type: integer}]")
+    text = flow(tool, inputs="{title: q, type: string}, {title: n, type: integer, default: 1}",
+                outputs="{title: x, anyOf: [{type: integer, minimum: 1}, {type: string}], default: 1}")  # fmt: skip
+    found = declared(tmp_path, {"f.yaml": text})
+    assert found.input is not None
+    assert (list(properties(found.input)), found.input["required"], found.takes_text) == (
+        ["q", "n"], ["q"], False)  # fmt: skip
+    assert found.output is not None
+    assert found.output["required"] == ["x"]
+    assert properties(found.output)["x"]["anyOf"] == [
+        {"type": "integer", "minimum": 1}, TEXT, {"type": "null"}]  # fmt: skip
+    assert not found.handles_faults
+
+
+@pytest.mark.parametrize(
+    ("tool", "call", "schema"),
+    [
+        (TOOL % ("ServerTool", "outputs: [{title: x, type: string}]"), ("tool", "t"), {"title": "x", **TEXT}),
+        (
+            TOOL % ("ClientTool", "outputs: [{title: x, type: string}, {title: y, type: string, default: z}]"),
+            ("tool", "t"),
+            {"type": "object", "required": ["x"],
+             "properties": {"x": {"title": "x", **TEXT}, "y": {"title": "y", **TEXT, "default": "z"}}},
+        ),
+        (
+            TOOL % ("RemoteTool", "url: 'http://a/{{q}}', http_method: GET, outputs: [{title: x, type: string}]"),
+            ("http", "http://a/*"),
+            {"title": "x", **TEXT},
+        ),
+        (
+            TOOL % ("MCPTool", "outputs: [{title: x, type: string}], client_transport: "
+                    "{component_type: StdioTransport, id: srv, name: server, command: serve}"),
+            ("mcp", "t"),
+            {"title": "x", **TEXT},
+        ),
+    ],
+)  # fmt: skip
+def test_tools_of_agentspec_declare_what_they_return(
+    tool: str, call: tuple[str, str], schema: Any, tmp_path: Path
+) -> None:
+    found = declared(tmp_path, {"f.yaml": flow(tool, inputs="{title: q, type: string}", outputs="")})
+    assert found.results == {call: schema}
+    servers = {id_: [tool.name for tool in tools] for id_, tools in found.servers.items()}
+    assert servers == ({"srv": ["t"]} if call[0] == "mcp" else {})
+
+
+@pytest.mark.parametrize(
+    ("prompt", "outputs", "takes_text", "output"),
+    [
+        ("Help.", "[]", True, TEXT),
+        (
+            "Help {{who}}.",
+            "[{title: x, type: string}]",
+            False,
+            {"type": "object", "properties": {"x": {"title": "x", **TEXT}}, "required": ["x"]},
+        ),
+    ],
+)
+def test_a_caller_of_an_agentspec_agent_gives_a_message_and_its_inputs(
+    prompt: str, outputs: str, takes_text: bool, output: Any, tmp_path: Path
+) -> None:
+    text = (
+        f"{{component_type: Agent, name: a, agentspec_version: 25.4.2, llm_config: {LLM}, outputs: {outputs},"
+    )
+    found = declared(tmp_path, {"a.yaml": f"{text} system_prompt: '{prompt}'}}"})
+    assert (found.takes_text, found.output) == (takes_text, output)
+    assert list(properties(found.input)) == (["message"] if takes_text else ["who", "message"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from harness.dialects.agentspec import rules
@@ -23,6 +23,7 @@ from harness.dialects.agentspec.component import (
     inner_first,
 )
 from harness.dialects.agentspec.configuration import Configuration
+from harness.dialects.agentspec.declared import declared_data
 from harness.dialects.agentspec.dialect import VERSION
 from harness.dialects.agentspec.document import TYPES, VERSIONS, as_newest_known
 from harness.dialects.agentspec.flow_graph import flow_graph, node_names
@@ -114,6 +115,7 @@ class GraphCompiler:
                 self._graph(component),
                 may_pause=any(map(_pauses, inner_first(component))),
                 vocabulary=lambda: vocabulary(component, self.graph_of),
+                declared=cache(partial(declared_data, component)),
             )
         return self._graphs[component]
 
