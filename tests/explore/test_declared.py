@@ -220,6 +220,12 @@ def test_a_workflow_handles_faults_by_retries_and_fallbacks(more: str, handles: 
     assert found.handles_faults is handles
 
 
+def test_a_model_of_a_workflow_that_gives_a_structure_declares_it(tmp_path: Path) -> None:
+    node = "a, handler: structured_llm, params: {prompt_ref: 'p.yaml#end', schema_yaml: 'mood: str'}"
+    found = declared(tmp_path, {"w.yaml": yagra(node), "p.yaml": PROMPTS})
+    assert found.results["llm", "a"]["properties"] == {"mood": {"title": "Mood", **TEXT}}
+
+
 # ---------------------------------------------------------------- agentspec
 
 LLM = "{component_type: VllmConfig, name: m, url: 'http://m', model_id: m}"
@@ -310,3 +316,68 @@ def test_a_caller_of_an_agentspec_agent_gives_a_message_and_its_inputs(
     found = declared(tmp_path, {"a.yaml": f"{text} system_prompt: '{prompt}'}}"})
     assert (found.takes_text, found.output) == (takes_text, output)
     assert list(properties(found.input)) == (["message"] if takes_text else ["who", "message"])
+    assert found.results == ({} if takes_text else {("llm", "a"): output})
+
+
+# ---------------------------------------------------------------- loki
+
+
+def loki(nodes: str, more: str = "") -> str:
+    return f"name: l\nstart: a\n{more}\nnodes:\n{nodes}\n  z: {{type: end, output: '{{{{done}}}}'}}\n"
+
+
+SCRIPT = "  a: {type: script, script: s.sh, next: b}\n"
+
+
+def test_a_caller_of_a_loki_agent_gives_its_prompt_and_gets_a_text(tmp_path: Path) -> None:
+    found = declared(tmp_path, {"graph.yaml": loki("  a: {type: llm, prompt: '{{x}}', next: z}")})
+    assert (list(properties(found.input)), found.takes_text, found.output) == (["initial_prompt"], True, TEXT)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "keys"),
+    [
+        (SCRIPT + "  b: {type: llm, prompt: '{{x}}', next: z, state_updates: {done: '{{output}} {{initial_prompt}}'}}",
+         {"x": TEXT}),  # `done` is set by b, `output` is the result of the node
+        (SCRIPT + "  b: {type: llm, prompt: '{{x.items[1].price}}', next: z}", {
+            "x": {"type": "object", "required": ["items"], "properties": {"items": {
+                "type": "array", "minItems": 2, "items": {
+                    "type": "object", "required": ["price"], "properties": {"price": TEXT}}}}},
+            "done": TEXT}),
+    ],
+)  # fmt: skip
+def test_a_script_of_a_loki_agent_sets_what_templates_need_and_nothing_else_sets(
+    nodes: str, keys: Any, tmp_path: Path
+) -> None:
+    found = declared(tmp_path, {"graph.yaml": loki(nodes), "s.sh": "echo {}"})
+    assert properties(found.results["script", "a"]) == keys
+
+
+def test_a_script_of_a_loki_agent_goes_to_nodes_that_its_file_names(tmp_path: Path) -> None:
+    nodes = f"{SCRIPT}  b: {{type: end}}\n  c: {{type: end}}"
+    text = """echo '{"_next": "c"}'"""
+    found = declared(tmp_path, {"graph.yaml": loki(nodes), "s.sh": text}).results["script", "a"]
+    assert properties(found) == {"_next": {"enum": ["c"]}}
+    assert found["required"] == []
+
+
+def test_nodes_of_a_loki_agent_declare_schemas_and_valid_answers(tmp_path: Path) -> None:
+    schema = "{type: object, properties: {grade: {type: integer}}}"
+    nodes = (
+        f"  a: {{type: llm, prompt: hi, output_schema: {schema}, next: b}}\n"
+        "  b: {type: input, question: how, validation: 'len(input) > 2', next: z}"
+    )
+    assert declared(tmp_path, {"graph.yaml": loki(nodes)}).results == {
+        ("llm", "a"): {"type": "object", "properties": {"grade": {"type": "integer"}}},
+        ("human", "b"): {**TEXT, "minLength": 3},
+    }
+
+
+@pytest.mark.parametrize(
+    ("more", "handles"), [("", False), (", max_attempts: 2", True), (", fallback: z", True)]
+)
+def test_a_loki_agent_handles_faults_by_fallbacks_and_attempts(
+    more: str, handles: bool, tmp_path: Path
+) -> None:
+    text = loki(f"  a: {{type: llm, prompt: hi, next: z{more}}}")
+    assert declared(tmp_path, {"graph.yaml": text}).handles_faults is handles

@@ -20,7 +20,7 @@ from harness.dialects.agentspec.component import (
     inner_first,
 )
 from harness.dialects.agentspec.data_flow import schema_of
-from harness.dialects.agentspec.flows import ApiNode, Flow
+from harness.dialects.agentspec.flows import AgentNode, ApiNode, Flow
 from harness.dialects.agentspec.node_bodies import endpoint_of, spec_of
 from harness.dialects.agentspec.properties import PLACEHOLDER, Property
 from harness.graph.declared import Declared, Schema
@@ -79,6 +79,9 @@ def _nullable(schema: Any) -> Any:
 
 def _results(parts: Sequence[Component]) -> Iterator[tuple[tuple[str, str], Schema]]:
     for part in parts:
+        agent = part.agent if isinstance(part, AgentNode) else part
+        if isinstance(agent, Agent) and agent.outputs:  # its model answers with them
+            yield ("llm", str(part.name)), schema_of(agent.outputs)
         if isinstance(part, RemoteAgent):
             yield ("agent", part.name), schema_of(part.outputs) if part.outputs else {"type": "string"}
         elif isinstance(part, ApiNode) and not part.outputs_whole_response:

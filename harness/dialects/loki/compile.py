@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
+from functools import cache, partial
 from typing import Any, Final
 
 from harness.dialects.kit.manifest import Problems, input_values, only_document, refuse_deep_nesting
 from harness.dialects.loki import document as doc
+from harness.dialects.loki.declared import declared_data
 from harness.dialects.loki.dialect import MANIFEST
 from harness.dialects.loki.document import INITIAL_PROMPT, GraphFile
 from harness.dialects.loki.model_nodes import CONFIG, ModelSettings, is_file_name
@@ -189,6 +191,7 @@ def _load(request: LoadRequest, inherited: str | None) -> Graph:
         tool_problems=lambda functions: list(rules.tools_of_nodes(functions)) if validated else [],
         takes_hooks=False,
         vocabulary=lambda: vocabulary(context),
+        declared=cache(partial(declared_data, context)),
         explicit_ends=True,
         goto_anywhere=scripts,
     )

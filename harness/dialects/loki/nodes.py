@@ -49,6 +49,8 @@ _OPERATORS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "<=": operator.le,
     "==": operator.eq,
 }
+_MAX_DIGITS: Final = 4
+"""The most digits of a length that answers are made of."""
 _PREDICATE: Final = re.compile(r"len\(input\)\s*(>=|<=|==|>|<)\s*(\d{1,1000})", re.ASCII)
 
 PREDICATE_FORM: Final = f"len(input) <op> <integer>, where <op> is one of {' '.join(_OPERATORS)}"
@@ -103,6 +105,18 @@ def satisfies(answer: str, validation: str) -> bool:
     if found is None:
         raise InvalidInput(f"the validation `{validation}` cannot be read: expected {PREDICATE_FORM}")
     return _OPERATORS[found[1]](_length(answer), int(found[2]))
+
+
+def valid_lengths(validation: str) -> Mapping[str, int]:
+    """Return the lengths of answers that satisfy a validation, as `minLength` and `maxLength`; none if it is bad."""
+    found = _PREDICATE.fullmatch(validation.strip())
+    if found is None or len(found[2]) > _MAX_DIGITS:
+        return {}
+    least = {">": 1, ">=": 0, "==": 0}.get(found[1])
+    most = {"<": -1, "<=": 0, "==": 0}.get(found[1])
+    number = int(found[2])
+    lengths = {"minLength": least, "maxLength": most}
+    return {key: max(0, number + step) for key, step in lengths.items() if step is not None}
 
 
 def _length(text: str) -> int:

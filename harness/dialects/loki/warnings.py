@@ -134,7 +134,7 @@ _RETRIEVAL_KEYS: Final = ("context", "sources")
 
 
 @dataclass(frozen=True)
-class _TemplateText:
+class TemplateText:
     """A text of a node that may have templates. `is_update` if it is in `state_updates`."""
 
     path: DocumentPath
@@ -162,14 +162,14 @@ class TemplateRules:
     def warnings(self) -> Iterator[Problem]:
         """Yield the warnings in the order of the nodes, then those of texts that are not templates."""
         for id_, node in self.graph.nodes.items():
-            for site in _template_texts(id_, node):
+            for site in template_texts(id_, node):
                 yield from self._in_text(site)
         for path, text in _plain_texts(self.graph):
             for found in TEMPLATE.finditer(text):
                 what = f"{found[0]} is not filled in here: {_WHERE}"
                 yield Problem("no-template", what, self.document.span(path), severity="warning")
 
-    def _in_text(self, site: _TemplateText) -> Iterator[Problem]:
+    def _in_text(self, site: TemplateText) -> Iterator[Problem]:
         seen = set()
         for found in _BRACES.finditer(site.text):
             if found[0] in seen:
@@ -186,7 +186,7 @@ class TemplateRules:
                 hint = f"write {{{{{found[0].strip('{ }')}}}}}"
                 yield Problem("no-template", text, span, hint, "warning")
 
-    def _flaw(self, found: re.Match[str], site: _TemplateText) -> Flaw | None:
+    def _flaw(self, found: re.Match[str], site: TemplateText) -> Flaw | None:
         written, inner = found[0], found[1]
         if TEMPLATE.fullmatch(written) is None:
             like = _LIKE_A_PATH.fullmatch(inner)
@@ -201,7 +201,7 @@ class TemplateRules:
             return Flaw("no-path", text)
         return self._unset_key_flaw(written, inner, site)
 
-    def _unset_key_flaw(self, written: str, path: str, site: _TemplateText) -> Flaw | None:
+    def _unset_key_flaw(self, written: str, path: str, site: TemplateText) -> Flaw | None:
         steps = re.findall(r"\w+", path)
         head, scoped = steps[0], site.node.scoped if site.is_update else None
         if head == scoped:
@@ -224,12 +224,13 @@ class TemplateRules:
         return nearest(key, (*self.known, *([scoped] if scoped else ())), cutoff=MISSPELLING_CUTOFF)
 
 
-def _template_texts(id_: str, node: doc.NodeSpec) -> Iterator[_TemplateText]:
+def template_texts(id_: str, node: doc.NodeSpec) -> Iterator[TemplateText]:
+    """Yield the texts of a node that may have templates."""
     for name in _FIELDS:
         if isinstance(text := getattr(node, name, None), str):
-            yield _TemplateText(("nodes", id_, name), text, node, False)
+            yield TemplateText(("nodes", id_, name), text, node, False)
     for key, text in node.state_updates.items():
-        yield _TemplateText(("nodes", id_, "state_updates", key), text, node, True)
+        yield TemplateText(("nodes", id_, "state_updates", key), text, node, True)
 
 
 def _result_part_flaw(written: str, steps: list[str], node: doc.NodeSpec) -> Flaw | None:
@@ -244,7 +245,7 @@ def _result_part_flaw(written: str, steps: list[str], node: doc.NodeSpec) -> Fla
             text = f"{written} is never set: the result of this node is text, which has no keys"
             hint = "an output_schema makes parts of it" if node.scoped == "output" else ""
             return Flaw("unset-key", text, hint)
-        parts = _listed_keys(schema)
+        parts = listed_keys(schema)
     if parts is None or steps[0] in parts:
         return None
     near = nearest(steps[0], parts, cutoff=MISSPELLING_CUTOFF)
@@ -261,13 +262,13 @@ def _known_keys(graph: doc.GraphFile) -> tuple[list[str], bool]:
     for node in graph.nodes.values():
         known += node.state_updates
         schema = getattr(node, "output_schema", None)
-        listed = _listed_keys(schema)
+        listed = listed_keys(schema)
         known += listed or ()
         is_open |= isinstance(node, doc.ScriptNode) or (schema is not None and listed is None)
     return known, is_open
 
 
-def _listed_keys(schema: Any) -> tuple[str, ...] | None:
+def listed_keys(schema: Any) -> tuple[str, ...] | None:
     """Return the top-level keys under `properties` of a schema; None if it lists none."""
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     return tuple(map(str, properties)) if isinstance(properties, Mapping) and properties else None

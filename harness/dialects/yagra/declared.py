@@ -7,11 +7,13 @@ no model node can have written, are given by the caller or by a handler before t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from harness.dialects.kit.declared import TYPES, first_read, object_schema, user_messages
 from harness.dialects.kit.manifest import reachable
 from harness.dialects.yagra.document import NEXT, SUBGRAPH, TEXT_INPUT, NodeSpec, Workflow
+from harness.dialects.yagra.model_nodes import SCHEMA, ModelParamsError, schema_of
 from harness.dialects.yagra.nodes import BUILT_IN
 from harness.dialects.yagra.prompts import Params
 from harness.dialects.yagra.warnings import item_keys, writes_output_key
@@ -50,6 +52,10 @@ def declared_data(
         required = {key: given[key] for node in nodes for key in needed[node.id] if key in given} | labels
         optional = {key: given[key] for key in maybe}
         results["handler", name] = object_schema({**optional, **required}, required)
+    for node, resolved in zip(workflow.nodes, params, strict=True):
+        if node.handler == "structured_llm":
+            with suppress(ModelParamsError):  # the node will fail
+                results["llm", node.id] = schema_of(resolved.values.get(SCHEMA)).model_json_schema()
     return Declared(
         input=object_schema(given, [key for key in given if key in first and key not in from_handlers]),
         takes_text=TEXT_INPUT in given,
