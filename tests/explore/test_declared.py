@@ -337,7 +337,7 @@ def test_a_caller_of_a_loki_agent_gives_its_prompt_and_gets_a_text(tmp_path: Pat
 @pytest.mark.parametrize(
     ("nodes", "keys"),
     [
-        (SCRIPT + "  b: {type: llm, prompt: '{{x}}', next: z, state_updates: {done: '{{output}} {{initial_prompt}}'}}",
+        (SCRIPT + "  b: {type: llm, prompt: '{{x}} {{initial_prompt}}', state_updates: {done: '{{output}}'}}",
          {"x": TEXT}),  # `done` is set by b, `output` is the result of the node
         (SCRIPT + "  b: {type: llm, prompt: '{{x.items[1].price}}', next: z}", {
             "x": {"type": "object", "required": ["items"], "properties": {"items": {
@@ -381,3 +381,80 @@ def test_a_loki_agent_handles_faults_by_fallbacks_and_attempts(
 ) -> None:
     text = loki(f"  a: {{type: llm, prompt: hi, next: z{more}}}")
     assert declared(tmp_path, {"graph.yaml": text}).handles_faults is handles
+
+
+# ---------------------------------------------------------------- leafmesh
+
+
+def mesh(agents: str, *, entry: str = "{name: e, target: a}", more: str = "", manager: str = "{}") -> str:
+    return f"name: m\nentry_points: [{entry}]\nmanager: {manager}\n{more}\nagents:\n{agents}\n"
+
+
+@pytest.mark.parametrize(
+    ("agent", "entry", "inputs", "required", "takes_text"),
+    [
+        ("prompt: hi", "", {"message": TEXT}, ["message"], True),
+        ("inputs: {order: {type: object, fields: {id: number}}}", "",
+         {"order": {"type": "object", "properties": {"id": {"type": "number"}}, "required": ["id"]}},
+         ["order"], False),
+        ("prompt: hi, inputs: {kind: string}", ", condition: kind == 'big' and urgent",
+         {"kind": {**TEXT, "examples": ["big"]}, "urgent": {"type": "boolean"}}, ["kind"], False),
+    ],
+)  # fmt: skip
+def test_a_caller_of_a_mesh_gives_the_inputs_of_the_entry_agent_or_a_text(
+    agent: str, entry: str, inputs: Any, required: list[str], takes_text: bool, tmp_path: Path
+) -> None:
+    text = mesh(f"  a: {{{agent}}}", entry=f"{{name: e, target: a{entry}}}")
+    found = declared(tmp_path, {"config.yaml": text})
+    assert found.input == {"type": "object", "properties": inputs, "required": required}
+    assert found.takes_text is takes_text
+
+
+@pytest.mark.parametrize(
+    ("agent", "output"),
+    [
+        ("yields: {n: number}", {"n": {}}),  # a wrong type is kept
+        ("yields: {n: number}, enforce_yields: true", {"n": {"type": "number"}}),
+        ("yields: {n: number}, communication_type: chain", None),  # a callee may replace it
+        ("communication_type: dual", None),
+    ],
+)
+def test_a_mesh_promises_the_yields_of_its_agents(agent: str, output: Any, tmp_path: Path) -> None:
+    found = declared(tmp_path, {"config.yaml": mesh(f"  a: {{prompt: hi, {agent}}}")})
+    assert (None if found.output is None else properties(found.output)) == output
+    assert (found.state is None) is ("yields" not in agent)
+
+
+def test_agents_of_a_mesh_answer_with_their_yields_and_what_conditions_read(tmp_path: Path) -> None:
+    text = mesh(
+        "  a: {prompt: hi, yields: {kind: string}, can_call: [{agent: b, condition: kind == 'x'},"
+        " {agent: c, condition: calling_agent_response.order.total > 3}]}\n"
+        "  b: {agent_type: human, yields: {decision: string}}\n"
+        "  c: {agent_type: programmatic, yields: {done: boolean}, narration: tell}"
+    )
+    found = declared(tmp_path, {"config.yaml": text}).results
+    total = {"type": "object", "properties": {"total": {"type": "number"}}, "required": ["total"]}
+    assert properties(found["llm", "a"]) == {"kind": {**TEXT, "examples": ["x"]}, "order": total}
+    assert found["llm", "a"]["required"] == ["kind"]
+    assert properties(found["human", "b"]) == {"decision": TEXT}
+    assert properties(found["script", "c"]) == {"done": {"type": "boolean"}}
+    assert properties(found["llm", "summarizer"])["next_agents"]["items"] == {"enum": ["a", "b", "c"]}
+
+
+@pytest.mark.parametrize(
+    ("agents", "manager", "handles"),
+    [
+        ("  a: {prompt: hi}", "{}", False),
+        ("  a: {prompt: hi}", "{escalation: {targets: []}}", True),
+        ("  a: {prompt: hi}", "{escalation: {targets: []}, enabled: false}", False),
+        ("  a: {agent_type: human, fallback_response: {decision: no}}", "{}", True),
+        ("  a: {prompt: hi, can_call: [{agent: c}]}\n  b: {prompt: hi}\n  c: {prompt: hi, wait_for: a AND b?}",
+         "{}", True),
+        ("  a: {prompt: hi, can_call: [{agent: c}]}\n  b: {prompt: hi}\n  c: {prompt: hi, wait_for: a AND b}",
+         "{}", False),
+    ],
+)  # fmt: skip
+def test_a_mesh_handles_faults_by_escalation_fallbacks_and_optional_members(
+    agents: str, manager: str, handles: bool, tmp_path: Path
+) -> None:
+    assert declared(tmp_path, {"config.yaml": mesh(agents, manager=manager)}).handles_faults is handles

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from harness.dialects.kit.manifest import input_values, reachable, refuse_deep_nesting, warning
@@ -11,6 +11,7 @@ from harness.dialects.leafmesh.agency import Agency, MeshParts, input_of
 from harness.dialects.leafmesh.agents import node_function
 from harness.dialects.leafmesh.conditions import parse_wait_for
 from harness.dialects.leafmesh.connector_exchange import mcp_tool, needs_agent_stub
+from harness.dialects.leafmesh.declared import declared_data
 from harness.dialects.leafmesh.document import EntryPoint, HumanAgent, LLMAgent, Mesh, ProgrammaticAgent
 from harness.dialects.leafmesh.failures import WaitForTimeout, escalation_edges, handle_failure, run_failure
 from harness.dialects.leafmesh.fields import MCP, Connector, Zapier
@@ -269,6 +270,7 @@ def _build_graph(
         notes=mesh_file.notes,
         import_folders=agency.import_folders,
         vocabulary=lambda: vocabulary(parts, mesh_file.document),
+        declared=cache(partial(declared_data, parts, entry)),
         takes_hooks=False,
         reruns=True,
         entries=(*(each.name for each in mesh.entry_points), *mesh.agents),
