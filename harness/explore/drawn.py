@@ -214,6 +214,9 @@ class Drawn(LastResponder):
             return {"json": draw.value(schema)}
         number = draw.choose(4) if call.tools and self._tool_rounds[call.node] < _MOST_TOOL_ROUNDS else 0
         if not number:
+            read = shape_schema(draw.mined, call.node)
+            if read.get("properties") and draw.choose(2):
+                return {"json": draw.value(read)}
             return {"reply": draw.text()}
         self._tool_rounds[call.node] += 1
         tools = [draw.one_of(call.tools) for _ in range(number)]
