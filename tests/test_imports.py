@@ -34,7 +34,8 @@ LAYERS = [
     {"calibration", "gate", "selection", "traces", "workers"},
     {"authoring"},
     {"api", "variants"},
-    {"evolution"},
+    {"evolution", "explore"},
+    {"strategies"},
     {"plugin", "cli"},
 ]
 LAYER = {part: number for number, parts in enumerate(LAYERS) for part in parts}

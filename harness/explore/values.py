@@ -1,0 +1,99 @@
+"""Values for a JSON Schema, drawn with one primitive, so that what draws them also shrinks them.
+
+The answers of models and tools are made of them, and faulty answers that do not fit a schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from harness.explore.alternatives import NotDrawable as NotDrawable
+from harness.explore.alternatives import as_text
+from harness.explore.drawing import Choose as Choose
+from harness.explore.drawing import drawer, shifted
+from harness.graph.effects import ToolSpec
+from harness.matchers.json_schema import schema_validator
+
+_TRIES: Final = 12
+
+
+def instance(schema: Any, choose: Choose, words: Sequence[str] = ()) -> Any:
+    """Draw a value that is valid under the schema. Texts are mostly `words`, the most interesting of which are first.
+
+    Raises:
+        NotDrawable: no valid value was found.
+    """
+    return drawer(as_text(schema))(choose, tuple(words))
+
+
+def broken(schema: Any, choose: Choose) -> str:
+    """Draw a text that is not JSON, or that is JSON but not valid under the schema: a reply of a model at fault.
+
+    Raises:
+        NotDrawable: no value was found that is valid, and could be broken.
+    """
+    refusal = "I cannot answer that."
+    written = as_text(value := instance(schema, choose))
+    match choose(6):
+        case 0:
+            return refusal
+        case 1:
+            return ""
+        case 2:
+            return written[: len(written) // 2] + "…"  # cut off: never JSON, as `…` is none outside of a text
+    spoilt = _spoilt(value, choose, schema_validator(schema).is_valid)
+    return refusal if spoilt is _NONE else as_text(spoilt)
+
+
+def arguments(tool: ToolSpec, choose: Choose, words: Sequence[str] = ()) -> dict[str, Any]:
+    """Draw arguments that are valid for a tool.
+
+    Raises:
+        NotDrawable: no valid arguments were found.
+    """
+    drawn: dict[str, Any] = instance(_of_arguments(tool), choose, words)
+    return drawn
+
+
+def wrong_arguments(tool: ToolSpec, choose: Choose, words: Sequence[str] = ()) -> dict[str, Any]:
+    """Draw arguments that the schema of a tool does not allow; if it allows all, one that it does not name.
+
+    Raises:
+        NotDrawable: no arguments were found that are valid, and could be made wrong.
+    """
+    is_valid = schema_validator(_of_arguments(tool)).is_valid
+    value = arguments(tool, choose, words)
+    wrong = _spoilt(value, choose, lambda each: not isinstance(each, dict) or is_valid(each))
+    return {**value, "unexpected": "value"} if wrong is _NONE else dict(wrong)
+
+
+def _of_arguments(tool: ToolSpec) -> dict[str, Any]:
+    return {"properties": {}, **tool.schema, "type": "object"}
+
+
+_NONE: Final = object()
+
+
+def _spoilt(value: Any, choose: Choose, is_valid: Callable[[Any], bool]) -> Any:
+    """Return the value with one part missing or of another type; `_NONE` if some attempts leave it valid."""
+    for attempt in range(_TRIES):
+        spoilt = _without_a_part(value, shifted(choose, attempt))
+        if not is_valid(spoilt):
+            return spoilt
+    return _NONE
+
+
+def _without_a_part(value: Any, choose: Choose) -> Any:
+    parts = (
+        list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
+    )
+    at = choose(2 + 2 * len(parts))
+    if at < 2:
+        return None if at == 0 else [] if isinstance(value, dict) else {}
+    key = parts[(at - 2) // 2]
+    if at % 2 or isinstance(value, list):
+        changed = value.copy()
+        changed[key] = _without_a_part(value[key], choose)
+        return changed
+    return {name: part for name, part in value.items() if name != key}
