@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from math import ceil, floor, isfinite
 from random import Random
 from typing import Any, Final
@@ -91,7 +92,8 @@ def texts(schema: Mapping[str, Any], words: Sequence[str]) -> list[str]:
     return usual * -(-2 * len(edges) // len(usual)) + edges * max(1, len(usual) // (2 * len(edges)))
 
 
-def samples(pattern: str, most: int) -> list[str]:
+@lru_cache(maxsize=64)
+def samples(pattern: str, most: int) -> Sequence[str]:
     """Return texts for a regular expression, short ones first; what repeats, does so at most `most` times more.
 
     Anchors and assertions are ignored, so not each text has to match.
@@ -106,7 +108,7 @@ def samples(pattern: str, most: int) -> list[str]:
 
 _CHARACTERS: Final = [
     *map(chr, [*range(97, 123), *range(48, 58), *range(65, 91), 32, *range(33, 48), *range(58, 65), *range(91, 97)]),
-    *"{|}~é\n",
+    *"{|}~é",
 ]  # fmt: skip
 
 
@@ -116,9 +118,9 @@ def _sample(parsed: Any, choose: Callable[[int], int], most: int, groups: dict[i
         match str(operation):
             case "LITERAL":
                 text += chr(argument)
-            case "NOT_LITERAL" | "ANY" | "IN":
+            case "ANY" | "NOT_LITERAL" | "IN":
                 tests = argument if str(operation) == "IN" else [("NEGATE", None), ("LITERAL", argument)]
-                fitting = [each for each in _CHARACTERS if _in_class(tests, each)] or [_lowest(tests)]
+                fitting = _characters(tuple(tests))
                 text += fitting[choose(len(fitting))]
             case "BRANCH":
                 text += _sample(argument[1][choose(len(argument[1]))], choose, most, groups)
@@ -136,10 +138,17 @@ def _sample(parsed: Any, choose: Callable[[int], int], most: int, groups: dict[i
     return text
 
 
-def _in_class(tests: Any, character: str) -> bool:
-    """True if a character is in a class such as `[^a-z_]`."""
-    negated = bool(tests) and str(tests[0][0]) == "NEGATE"
-    return negated != any(_passes(str(kind), argument, character) for kind, argument in tests)
+@lru_cache(maxsize=64)
+def _characters(tests: tuple[tuple[Any, Any], ...]) -> list[str]:
+    """Return characters of a class such as `[^a-z_]`; if it has none of `_CHARACTERS`, the first that it names."""
+    negated = str(tests[0][0]) == "NEGATE"
+    found = [
+        each
+        for each in _CHARACTERS
+        if negated != any(_passes(str(kind), argument, each) for kind, argument in tests)
+    ]
+    named = [argument[0] if str(kind) == "RANGE" else argument for kind, argument in tests]
+    return found or [chr(named[0]) if isinstance(named[0], int) else "a"]
 
 
 def _passes(kind: str, argument: Any, character: str) -> bool:
@@ -159,9 +168,3 @@ _CATEGORIES: Final[Mapping[str, Callable[[str], bool]]] = {
     "SPACE": str.isspace,
     "WORD": lambda character: character.isalnum() or character == "_",
 }
-
-
-def _lowest(tests: Any) -> str:
-    """Return the first character that a class names, for one of which `_CHARACTERS` has none."""
-    named = [argument[0] if str(kind) == "RANGE" else argument for kind, argument in tests if argument]
-    return chr(named[0]) if named and isinstance(named[0], int) else "a"

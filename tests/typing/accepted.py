@@ -6,8 +6,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from hypothesis import given
+
 import harness
 from harness import AgentRun, Call, FormatError, Results, Run, load_results
+from harness.strategies import replies, tool_calls
 
 
 def find_order(number: str) -> dict[str, str]:
@@ -40,6 +43,13 @@ def test_a_run(agent_run: AgentRun) -> None:
     )
     written: str = checked.to_scenario("a double charge")
     assert written
+
+
+@given(reply=replies({"type": "object"}, words=["billing"]), calls=tool_calls([find_order]))
+def test_replies(reply: Any, calls: list[dict[str, Any]]) -> None:
+    harness.run(
+        "agents/triage.yaml", "hi", llm={"classify": [{"json": reply}], "answer": {"tool_calls": calls}}
+    )
 
 
 def test_an_app() -> None:

@@ -1,6 +1,7 @@
 """Wrong uses of the public API, each of which type checkers refuse: those are the lines that end with `# error`."""
 
 from harness import AgentRun, Call, Results, Run, arun, load_results, run
+from harness.strategies import replies, tool_calls
 
 
 def wrong_arguments() -> None:
@@ -51,3 +52,9 @@ def wrong_results(results: Results) -> None:
     results.frame("runs")  # error
     results.groups(["tag"])  # error
     results.rows()  # error
+
+
+def wrong_strategies() -> None:
+    replies("a schema")  # error
+    replies({"type": "string"}, ["billing"])  # error
+    tool_calls("find_order", word=["7"])  # error
