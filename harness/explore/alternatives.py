@@ -129,23 +129,20 @@ class Alternatives:
         combined = ("$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "$defs", "definitions", "const")
         flats = [{key: value for key, value in schema.items() if key not in combined}]
         if "const" in schema:
-            flats = self._both(flats, [{"enum": [schema["const"]]}])
+            flats = _both(flats, [{"enum": [schema["const"]]}])
         if "$ref" in schema:
             if schema["$ref"] in seen:
                 return []
-            flats = self._both(flats, self._flat(self._target(schema["$ref"]), (*seen, schema["$ref"])))
+            flats = _both(flats, self._flat(self._target(schema["$ref"]), (*seen, schema["$ref"])))
         for part in schema.get("allOf", ()):
-            flats = self._both(flats, self._flat(part, seen))
+            flats = _both(flats, self._flat(part, seen))
         either = [schema[key] for key in ("anyOf", "oneOf") if key in schema]
         if "if" in schema:
             then = {"allOf": [schema["if"], schema.get("then", True)]}
             either.append([schema.get("else", True), then])
         for options in either:
-            flats = self._both(flats, [flat for option in options for flat in self._flat(option, seen)])
+            flats = _both(flats, [flat for option in options for flat in self._flat(option, seen)])
         return flats
-
-    def _both(self, ones: list[dict[str, Any]], others: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [merged for one in ones for other in others if (merged := _merge(one, other)) is not None]
 
     def _target(self, reference: str) -> Any:
         target = self.root
@@ -187,11 +184,12 @@ class Alternatives:
         return 1 + max((self._height(each, above) for each in inside), default=0)
 
 
-def _merge(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any] | None:
-    """Return a schema for what is valid under both; None if nothing can be.
+def _both(ones: list[dict[str, Any]], others: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [_merge(one, other) for one in ones for other in others]
 
-    What cannot be merged stays in `allOf`.
-    """
+
+def _merge(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema for what is valid under both. What cannot be merged stays in `allOf`."""
     merged = {**one, **other}
     unmerged = [*one.get("allOf", ()), *other.get("allOf", ())]
     for key in [key for key in one if key in other and key != "allOf" and one[key] != other[key]]:
@@ -199,8 +197,6 @@ def _merge(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any] | None:
             merged[key] = _TIGHTER[key](one[key], other[key])
         elif key == "type":
             merged[key] = _types_of_both(one[key], other[key])
-            if not merged[key]:
-                return None
         elif key == "properties":
             both = {
                 name: {"allOf": [one[key][name], other[key][name]]} for name in one[key] if name in other[key]

@@ -110,7 +110,7 @@ BY_HAND: dict[str, Any] = {
     "no type": {"properties": {"a": {"minLength": 2}}, "required": ["a", "b"]},
     "bounds": {"type": "integer", "exclusiveMinimum": 6, "exclusiveMaximum": 8},
     "a small step": {"type": "number", "minimum": 0, "maximum": 1, "multipleOf": 0.01},
-    "a fraction": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 0.001},
+    "a fraction": {"type": "number", "exclusiveMinimum": 0.2, "exclusiveMaximum": 0.201},
     "a length": {"type": "string", "minLength": 400, "maxLength": 410},
     "an alternation": {"type": "string", "pattern": "^(?:GET|POST) /[^ ]*(?:\\?q=(a|b))?$"},
     "a back reference": {"type": "string", "pattern": r"^([xy])-\1$", "maxLength": 3},
@@ -157,6 +157,11 @@ BY_HAND: dict[str, Any] = {
         "dependentRequired": {"a": ["b"]},
     },
     "not this": {"type": "string", "not": {"enum": ["", "a"]}},
+    "not what is named": {
+        "type": "string",
+        "not": {"$ref": "#/$defs/no"},
+        "$defs": {"no": {"enum": ["", "a"]}},
+    },
     "a reference to the whole": {
         "type": "object",
         "properties": {"next": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}},

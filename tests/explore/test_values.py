@@ -114,7 +114,7 @@ def test_an_instance_of_any_schema_is_valid(schema: Any, data: st.DataObject) ->
             schema
         )  # parts that contradict each other
     else:
-        assert validator(schema).is_valid(value)
+        assert Draft202012Validator(schema).is_valid(value)
 
 
 @pytest.mark.parametrize(
@@ -156,6 +156,10 @@ def test_choosing_0_gives_the_simplest_value() -> None:
     assert instance(Address.model_json_schema(), simplest) == {"street": "a", "code": "AA-00000"}
 
 
+def test_null_is_simpler_than_all_else() -> None:
+    assert instance({"anyOf": [{"type": "string"}, {"type": "null"}]}, simplest) is None
+
+
 def test_an_alternative_that_ends_is_simpler_than_one_that_contains_others() -> None:
     assert instance(SCHEMAS["Formula"], simplest) == {"term": {"value": 0}}
 
@@ -187,7 +191,7 @@ def test_a_drawn_value_is_the_callers_own() -> None:
         ({"type": "number", "minimum": 0, "maximum": 1}, [0, 1, 0.5, 0.99, 0.8, 0.81]),
         ({"type": "number"}, [0.5, 1e300, -1e300, 0.8]),
         ({"type": ["string", "null"]}, [None, "", "billing", "refund the order"]),
-        ({"type": "array", "items": {"type": "null"}, "maxItems": 6}, [[], [None], [None] * 6]),
+        ({"type": "array", "items": {"type": "null"}, "maxItems": 12}, [[], [None], [None] * 12]),
         ({"type": "object", "properties": {"a": {"type": "null"}}}, [{}, {"a": None}]),
         ({"type": "string", "maxLength": 5}, ["", "billi", "one m"]),
         ({"type": "string", "format": "date"}, ["2024-02-29", "9999-12-31"]),
