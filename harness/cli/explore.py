@@ -103,7 +103,7 @@ def command(
     from harness.explore.drawn import KINDS_OF_FAULTS
     from harness.explore.exploration import explore
     from harness.explore.report import Report, as_json
-    from harness.explore.search import STREAMS, Plan
+    from harness.explore.attempt import STREAMS, Plan
 
     projects, report = Projects(), Report(quiet=json_file == "-")
     try:

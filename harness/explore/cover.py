@@ -7,7 +7,8 @@ from pathlib import Path
 
 from harness.authoring.from_trace import with_expectations
 from harness.authoring.trial import run_trial
-from harness.explore.search import Cover, Feature, features_of
+from harness.explore.attempt import Feature, features_of
+from harness.explore.search import Cover
 from harness.explore.subject import Subject
 from harness.explore.written import Keys, keys_of, shortened
 from harness.graph import observe

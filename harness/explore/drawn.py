@@ -10,6 +10,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from harness.errors import Span, UnscriptedCall
@@ -56,6 +57,8 @@ _FAULT_OF: Final = 12
 """One of so many answers is a fault."""
 _MOST_TOOL_ROUNDS: Final = 4
 """Replies with tool calls that a node gets: after them, the model has what it wanted."""
+_MOST_HUMAN_ANSWERS: Final = 5
+"""Answers of people in a run: they give up."""
 _STATUSES: Final = (200, 404, 429, 500)
 
 
@@ -89,7 +92,12 @@ class Draw:
 
     def value(self, schema: Mapping[str, Any]) -> Any:
         """Return an instance of a schema."""
-        return instance(schema, self.choose, self.mined.words)
+        return instance(schema, self.choose, self.literals)
+
+    @cached_property
+    def literals(self) -> tuple[str, ...]:
+        """The texts of the manifest, and the numbers that it compares with."""
+        return (*self.mined.words, *map(str, self.mined.numbers))
 
 
 @dataclass
@@ -108,6 +116,7 @@ class Drawn(LastResponder):
         default_factory=lambda: defaultdict(deque)
     )
     _stubborn: dict[tuple[str, str], Mapping[str, Any]] | None = None
+    _answered: int = 0
     _tool_rounds: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -184,13 +193,9 @@ class Drawn(LastResponder):
             return None
         fault = self._fault(effect)
         written = fault if fault is not None else make(self, effect)
-        if (
-            self._stubborn is not None
-            and fault is None
-            and written is not None
-            and "tool_calls" not in written
-        ):
-            self._stubborn[own] = written
+        is_said = fault is None and written is not None and "tool_calls" not in written
+        if self._stubborn is not None and is_said and not isinstance(effect, HumanCall):
+            self._stubborn[own] = written or {}  # a model may never be content; a person gives up
         return written
 
     def _fault(self, effect: Effect) -> Mapping[str, Any] | None:
@@ -222,7 +227,7 @@ class Drawn(LastResponder):
         tools = [draw.one_of(call.tools) for _ in range(number)]
         return {
             "tool_calls": [
-                {"name": tool.name, "args": arguments(tool, draw.choose, draw.mined.words)} for tool in tools
+                {"name": tool.name, "args": arguments(tool, draw.choose, draw.literals)} for tool in tools
             ]
         }
 
@@ -250,7 +255,8 @@ class Drawn(LastResponder):
 
     def _human(self, effect: HumanCall) -> Mapping[str, Any] | None:
         draw = self.draw
-        kind = draw.choose(8)
+        self._answered += 1
+        kind = draw.choose(8) if self._answered <= _MOST_HUMAN_ANSWERS else 7
         if kind == 7:
             return None
         offered = _options(effect.args)

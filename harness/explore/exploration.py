@@ -6,18 +6,19 @@ streams (search.py) ─▶ one finding for each cause, the smallest ─▶ short
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 from harness.errors import SourceError
+from harness.explore.attempt import STREAMS, Feature, Plan
 from harness.explore.cover import suite
 from harness.explore.known import Known
 from harness.explore.laws import Breach, breach, failure
-from harness.explore.search import STREAMS, Cover, Feature, Found, Plan, Reached
-from harness.explore.streams import run_streams
+from harness.explore.search import Cover, Found, Reached
+from harness.explore.streams import run_tasks
 from harness.explore.subject import Subject
 from harness.explore.unreached import Unreached, coverage, unreached
 from harness.explore.written import Keys, keys_of, shortened
@@ -137,11 +138,6 @@ class Merged:
         """The parts of the graph that were taken."""
         return {feature for each in self.reached.values() for feature in each.features}
 
-    @property
-    def has_handled(self) -> bool:
-        """True if a run with a fault broke no law."""
-        return any(each.has_handled for each in self.reached.values())
-
     def smallest(self) -> list[Found]:
         """Return one finding for each cause, in the order in which they would be found by turns of the streams."""
         best = [min(of_cause, key=lambda each: (each.size, each.stream)) for of_cause in self.found.values()]
@@ -215,14 +211,29 @@ def explore(
         progress(subject, merged)
 
     plan = replace(plan, laws=subject.laws, keeps_covers=cover is not None)
+    if plan.faults and not plan.faults_given and not subject.is_app and not subject.declared.handles_faults:
+        plan = replace(plan, faults=())
+        done.notes.append(NO_HANDLING)
     known = Known.of(subject, project)
     try:
         before = dict(_still_known(known, subject, out))
-        run_streams(subject.scenario, plan, projects, jobs, tell)
+        run_tasks(range(STREAMS), subject.scenario, plan, projects, jobs, tell)
     except KeyboardInterrupt:
         done.interrupted = True
     done.seconds = real.monotonic() - began
-    found = {**before, **{each.id: each for each in _new(merged, subject, plan, out, done)}}
+    smallest = merged.smallest()
+    try:
+        shorter: dict[str, Found] = {}
+
+        def keep(told: Found | Reached | Cover) -> None:
+            if isinstance(told, Found):
+                shorter[told.breach.key] = told
+
+        run_tasks(smallest, subject.scenario, plan, projects, jobs, keep)
+    except KeyboardInterrupt:
+        done.interrupted = True
+    smallest = [shorter.get(each.breach.key, each) for each in smallest]
+    found = {**before, **{each.id: each for each in _new(smallest, subject, out, done)}}
     known.write({each.id: each.keys for each in found.values()})
     done.findings = {_written(each, subject, out): each for each in found.values()}
     done.runs, features = merged.runs, merged.features
@@ -251,22 +262,18 @@ def _still_known(known: Known, subject: Subject, out: Path) -> Iterator[tuple[st
                 yield id_, Finding(id_, broken, keys, 0, 0.0)
 
 
-def _new(merged: Merged, subject: Subject, plan: Plan, out: Path, done: Explored) -> Iterator[Finding]:
+def _new(smallest: Sequence[Found], subject: Subject, out: Path, done: Explored) -> Iterator[Finding]:
     """Yield what was found and a scenario shows. What is no finding is noted."""
-    for each in merged.smallest():
+    for each in smallest:
         finding = confirmed(each, subject, out)
         if finding is None:
             text = f"{each.breach.cause}: no scenario shows it again, so it is left out"
             done.notes.append(f"{text} (runs may leave something behind in the process)")
-        elif finding.breach.type != "unhandled-fault" or plan.faults_given or subject.declared.handles_faults:
+        else:
             yield finding
-        elif NO_HANDLING not in done.notes:
-            done.notes.append(NO_HANDLING)
 
 
-NO_HANDLING: Final = (
-    "the manifest handles no faults of models and services: a run fails with each (--faults tells where)"
-)
+NO_HANDLING: Final = "the manifest handles no fault of models and services: a run fails with each, so none is drawn (but with --faults)"
 
 
 def _file(id_: str, subject: Subject, out: Path) -> Path:

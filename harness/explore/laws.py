@@ -24,12 +24,14 @@ from harness.scenario.model import Allowed, Exploration
 from harness.scenario.outcome import Observation
 from harness.source.display import clip
 from harness.source.document import shown_path
+from harness.world.failures import KINDS
 
 Type = Literal["crash", "endless", "stuck", "schema", "invariant", "unhandled-fault"]
 NOT_JUDGED: Final = ("unscripted-call", "world", "real-timeout", "harness-broke", "provider", "extra-missing")
 """The codes of errors that say nothing about the agent."""
 _ENDLESS: Final = ("endless-loop", "too-many-steps", "too-many-starts")
 _ENDLESS_TYPES: Final = ("GraphRecursionError",)
+_OF_FAULTS: Final = {exception.__name__ for exception, _ in KINDS.values()}
 _DRAWN: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\d+(?:\.\d+)?")
 
 
@@ -94,6 +96,8 @@ def failure(observed: Observation, graph: Graph) -> Breach:
     if error["code"] in _ENDLESS or error["type"] in _ENDLESS_TYPES:
         return _endless(observed, cause, place)
     at = place if frame else f"{error['node']} {_without_drawn(error['message'], graph)}"
+    if error["type"] in _OF_FAULTS and frame is None:  # which of them it is makes no difference to the node
+        return Breach("crash", cause, place, f"fault {error['node']}", f"{error['node'] or ''}")
     about = f"{error['node'] or ''} {error['type']}"
     return Breach("crash", cause, place, f"{error['type']} {error['code']} {at}", about)
 

@@ -1,39 +1,45 @@
-"""Runs the streams of a search: one after the other in this process, or several in worker processes.
+"""Runs the streams of a search, and shrinks what they find: here, or in several worker processes.
 
-An app is imported in a process of its own for each stream.
+An app is imported in a process of its own for each task.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from harness.dialects.load import load_graph
 from harness.errors import HarnessError
-from harness.explore.search import STREAMS, Cover, Found, Plan, Reached, Tell, search
+from harness.explore.attempt import Attempts, Plan
+from harness.explore.search import Cover, Found, Reached, Stream, Tell, shrunk
 from harness.scenario import app_process
 from harness.scenario.model import Scenario, load_request
 from harness.settings import Projects, Settings
 
+Task = int | Found
+"""The number of a stream to search, or what is to be shrunk."""
 
-def run_streams(scenario: Scenario, plan: Plan, projects: Projects, jobs: int, tell: Tell) -> None:
-    """Run all streams, and tell what they find and have done.
+
+def run_tasks(
+    tasks: Sequence[Task], scenario: Scenario, plan: Plan, projects: Projects, jobs: int, tell: Tell
+) -> None:
+    """Do these tasks, and tell what they find and have done.
 
     Raises:
         HarnessError: the search is not possible.
         KeyboardInterrupt: it was asked to end.
     """
-    work = partial(_stream, plan)
-    if jobs == 1:
-        for number in range(STREAMS):
+    work = partial(_work, plan, tuple(tasks))
+    if jobs == 1 or len(tasks) == 1:
+        for number in range(len(tasks)):
             work(number, scenario, projects.of(scenario.file), partial(_received, tell))
         return
     from harness.workers.pool import WorkerPool
 
     pool = WorkerPool(jobs, projects, work=work)
     try:
-        for result in pool.run([scenario] * STREAMS):
+        for result in pool.run([scenario] * len(tasks)):
             if result.outcome is not None:
                 _received(tell, result.outcome)
     finally:
@@ -41,32 +47,39 @@ def run_streams(scenario: Scenario, plan: Plan, projects: Projects, jobs: int, t
 
 
 def _received(tell: Tell, told: Any) -> None:
-    """Pass on what a stream tells, and raise its error."""
+    """Pass on what a task tells, and raise its error."""
     if isinstance(told, HarnessError):
         raise told
     if isinstance(told, Found | Reached | Cover):
         tell(told)
     else:  # the outcome of a process that died
-        text = told.observed.error["message"]
-        tell(Reached(-1, ended=True, problem=text))
+        tell(Reached(-1, problem=told.observed.error["message"]))
 
 
-def _stream(
-    plan: Plan, number: int, scenario: Scenario, settings: Settings, tell: Callable[[Any], None]
+def _work(
+    plan: Plan,
+    tasks: Sequence[Task],
+    number: int,
+    scenario: Scenario,
+    settings: Settings,
+    tell: Callable[[Any], None],
 ) -> None:
-    """Run one stream. An error is told, not raised: the process may be another one."""
+    """Do a task. An error is told, not raised: the process may be another one."""
     scenario = scenario.whole()
+    do = partial(_do, plan, tasks[number], scenario, settings)
     if app_process.concerns(scenario):
-        app_process.told_by(partial(_searched, plan, number, scenario, settings), tell)
+        app_process.told_by(do, tell)
     else:
-        _searched(plan, number, scenario, settings, tell)
+        do(tell)
 
 
-def _searched(
-    plan: Plan, number: int, scenario: Scenario, settings: Settings, tell: Callable[[Any], None]
-) -> None:
+def _do(plan: Plan, task: Task, scenario: Scenario, settings: Settings, tell: Callable[[Any], None]) -> None:
     try:
         graph = load_graph(load_request(scenario, settings), scenario.dialect)
-        search(number, scenario, settings, graph, plan, tell)
+        attempts = Attempts(scenario, settings, graph, plan)
+        if isinstance(task, Found):
+            tell(shrunk(task, attempts))
+        else:
+            Stream(task, attempts, tell).search()
     except HarnessError as error:
         tell(error)

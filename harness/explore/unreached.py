@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from harness.explore.search import Feature
+from harness.explore.attempt import Feature
 from harness.graph.model import Graph
 from harness.scenario.evaluation import graph_shape
 from harness.source.document import shown_path

@@ -1,0 +1,141 @@
+"""One run of what is explored, with drawn input and answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from harness.errors import FormatError, Problem
+from harness.explore.drawn import Draw, Drawn, inputs
+from harness.explore.laws import NOT_JUDGED, Breach, breach
+from harness.explore.mining import mined
+from harness.explore.values import Choose
+from harness.graph import observe
+from harness.graph.model import Graph
+from harness.graph.native import NativeGraph
+from harness.graph.to_json import to_json
+from harness.graph.trace import Event
+from harness.scenario.model import MISSING, Exploration, Scenario, Turn
+from harness.scenario.outcome import RunResult
+from harness.scenario.process_state import prepare_process, preserve_process_state
+from harness.scenario.real_limit import progress, real_limit
+from harness.scenario.run import run_once, start_of
+from harness.settings import Settings
+from harness.time.readings import clock_readings
+
+STREAMS: Final = 8
+"""The streams of every search, whatever runs them."""
+_MOST_VISITS: Final = 200
+"""Visits of nodes after which a run counts as endless; of a large graph, more."""
+
+Feature = tuple[str, Any]
+"""A part of a graph that was taken: `nodes`, `edges` or `branches`, and which."""
+Size = tuple[int, int, int, str]
+"""How long the scenario of a run is, in comparisons."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to search for, and how long.
+
+    Attributes:
+        runs: the runs of all streams together; None: until `seconds` have passed.
+        seconds: the real seconds of each stream.
+        seed: of everything that is drawn.
+        faults: the kinds of faults that are drawn.
+        faults_given: they were asked for.
+        laws: what must hold besides the rules that always do.
+        keeps_covers: runs that together take all parts of the graph are kept.
+    """
+
+    runs: int | None
+    seconds: float | None
+    seed: int
+    faults: Sequence[str]
+    faults_given: bool = False
+    laws: Exploration = field(default_factory=Exploration)
+    keeps_covers: bool = False
+
+    def share(self, stream: int) -> int:
+        """Return the number of runs of a stream."""
+        return (self.runs or 0) // STREAMS + (stream < (self.runs or 0) % STREAMS)
+
+
+@dataclass
+class Run:
+    """A run, what it broke, and the parts of the graph that it took."""
+
+    result: RunResult
+    drawn: Drawn
+    inputs: Sequence[Any]
+    breach: Breach | None
+    features: frozenset[Feature]
+
+    @property
+    def size(self) -> Size:
+        """How long its scenario is: faults count first, then calls."""
+        observed = self.result.observed
+        text = json.dumps([*self.inputs, to_json(observed.calls)], sort_keys=True, default=str)
+        return len(self.drawn.faults), len(observed.calls) + len(self.inputs), len(text), text
+
+    @property
+    def events(self) -> list[Event]:
+        """Its trace as JSON data."""
+        trace = self.result.trace
+        return list(trace.rendered()) if trace is not None else []
+
+
+class Attempts:
+    """Makes runs of a scenario that leaves answers open. Its graph is loaded once."""
+
+    def __init__(self, scenario: Scenario, settings: Settings, graph: Graph, plan: Plan) -> None:
+        self.plan = plan
+        self._scenario, self._settings, self._graph = scenario, settings, graph
+        self._mined, self._declared = mined(graph), graph.declared()
+        self._most_visits = max(_MOST_VISITS, 20 * len(graph.nodes))
+
+    def make(self, choose: Choose) -> Run:
+        """Make a run whose answers are drawn with `choose`.
+
+        Raises:
+            FormatError: something is called that cannot be drawn (code `cannot-draw`).
+        """
+        draw = Draw(choose, self._mined, self._declared, self.plan.faults)
+        given = [] if self._scenario.turns[0].input is not MISSING else list(inputs(draw))
+        turns = tuple(Turn(input=value) for value in given) or self._scenario.turns
+        scenario = replace(self._scenario, turns=turns, conversation=len(turns) > 1)
+        drawn = Drawn(draw, self._most_visits)
+        result = self._run(scenario, drawn)
+        events = result.trace.events if result.trace is not None else []
+        if result.observed.error is not None and result.observed.error["code"] in NOT_JUDGED:
+            raise _cannot_draw(result.observed.error)
+        broken = breach(result.observed, result.graph or self._graph, events, self.plan.laws)
+        return Run(result, drawn, given, broken, features_of(events))
+
+    def _run(self, scenario: Scenario, drawn: Drawn) -> RunResult:
+        """Make one run in this process, and restore the state of the process."""
+        graph = None if isinstance(self._graph, NativeGraph) else self._graph  # an app's has data of the run
+        progress.begin()
+        prepare_process()
+        with (
+            preserve_process_state(),
+            real_limit(self._settings.real_timeout, progress.doing),
+            clock_readings(start_of(scenario, self._settings)) as readings,
+        ):
+            seed = scenario.seed
+            return run_once(scenario, self._settings, seed=seed, readings=readings, last=drawn, graph=graph)
+
+
+def features_of(events: Sequence[Event]) -> frozenset[Feature]:
+    """Return the parts of the graph that a run took."""
+    taken = observe.coverage(events, nested=True)
+    return frozenset(
+        (part, tuple(each) if part == "edges" else each) for part, found in taken.items() for each in found
+    )
+
+
+def _cannot_draw(error: Any) -> FormatError:
+    text = f"an effect cannot be drawn: {' '.join(error['message'].splitlines()[0].split())}"
+    return FormatError(Problem("cannot-draw", text, hint="answer it in a scenario, and explore that"))
