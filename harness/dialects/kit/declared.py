@@ -60,7 +60,7 @@ def _definitions(parts: Iterable[Schema]) -> Schema:
 def type_schema(annotation: Any) -> Schema | None:
     """Return the schema of a Python type; None if it has none, or allows any value."""
     try:
-        return TypeAdapter(_readable(annotation)).json_schema(mode="serialization") or None
+        return TypeAdapter(_readable(annotation)).json_schema(mode="serialization", by_alias=False) or None
     except Exception:  # a type may be anything, and raise anything
         return None
 
@@ -98,6 +98,11 @@ def return_schemas(kind: str, functions: Mapping[str, Any]) -> dict[tuple[str, s
     """Return the schemas of what functions return, by kind of effect and name, of those that have one."""
     found = {(kind, name): return_schema(function) for name, function in functions.items()}
     return {call: schema for call, schema in found.items() if schema is not None}
+
+
+def is_number(schema: Schema) -> bool:
+    """True for a number: if it may be left out, it is a limit or a count, and no input."""
+    return schema.get("type") in ("integer", "number")
 
 
 def first_read(

@@ -18,6 +18,7 @@ from harness.dialects.langgraph.app import (
     import_target,
 )
 from harness.dialects.langgraph.callables import graph_of_callable
+from harness.dialects.langgraph.declared import declared_app, declared_callable
 from harness.dialects.langgraph.dialect import FILE
 from harness.dialects.langgraph.target import Target, forget_folders, import_folders, is_object, target_at
 from harness.dialects.request import LoadRequest
@@ -88,9 +89,9 @@ def _load(request: LoadRequest, app: _App, *, as_callable: bool = False) -> Nati
             compiled = graph_of(found, app.target, request, declared=bool(app.name))
     if compiled is None:
         name = getattr(found, "__name__", None) or type(found).__name__
-        return _described(
-            graph_of_callable(found, name, invocation.context or {}), name, "python", app, request
-        )
+        graph = graph_of_callable(found, name, invocation.context or {})
+        described = _described(graph, name, "python", app, request)
+        return replace(described, declared=cache(partial(declared_callable, found)))
     if invocation.context is not None and (text := too_old(CONTEXT_FLOORS, "a graph with a context")):
         raise ManifestError(Problem("too-old", text, request.named_at))
     return _described(compiled, app.name or compiled.get_name(), "langgraph", app, request)
@@ -182,6 +183,7 @@ def _described(compiled: Any, name: str, dialect: str, app: _App, request: LoadR
         identity=_identity(app.target),
         draws_inside=True,
         vocabulary=cache(lambda: _vocabulary(compiled, app, request, dialect)),
+        declared=cache(partial(declared_app, compiled, _edges)),
         compiled=compiled,
         invocation=request.invocation,
         enter=partial(enter, app.folders, app.environment, offline=request.invocation.offline),
