@@ -94,6 +94,11 @@ class Draw:
         """Return an instance of a schema."""
         return instance(schema, self.choose, self.literals)
 
+    def shape(self, name: str) -> Mapping[str, Any]:
+        """Return the schema of what is read of a result, by the name of what gives it."""
+        state = self.declared.state or {}
+        return shape_schema(self.mined, name, state.get("properties", {}))
+
     @cached_property
     def literals(self) -> tuple[str, ...]:
         """The texts of the manifest, and the numbers that it compares with."""
@@ -219,7 +224,7 @@ class Drawn(LastResponder):
             return {"json": draw.value(schema)}
         number = draw.choose(4) if call.tools and self._tool_rounds[call.node] < _MOST_TOOL_ROUNDS else 0
         if not number:
-            read = shape_schema(draw.mined, call.node)
+            read = draw.shape(call.node)
             if read.get("properties") and draw.choose(2):
                 return {"json": draw.value(read)}
             return {"reply": draw.text()}
@@ -240,7 +245,7 @@ class Drawn(LastResponder):
         return {"return": self._undeclared(effect)}
 
     def _undeclared(self, effect: Effect) -> Any:
-        read = shape_schema(self.draw.mined, effect.name)
+        read = self.draw.shape(effect.name)
         if read.get("properties") or isinstance(effect, HandlerCall):
             return self.draw.value(read)
         return self.draw.text()

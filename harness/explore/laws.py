@@ -32,7 +32,9 @@ NOT_JUDGED: Final = ("unscripted-call", "world", "real-timeout", "harness-broke"
 _ENDLESS: Final = ("endless-loop", "too-many-steps", "too-many-starts")
 _ENDLESS_TYPES: Final = ("GraphRecursionError",)
 _OF_FAULTS: Final = {exception.__name__ for exception, _ in KINDS.values()}
-_DRAWN: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\d+(?:\.\d+)?")
+_QUOTES: Final = "'\""
+_DRAWN: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\d+(?:\.\d+)?|(?<= of )[a-z]+(?: and [a-z]+)?(?= in )")
+"""The parts of a message that depend on what was drawn: texts, numbers, and types of operands."""
 
 
 @dataclass(frozen=True)
@@ -112,9 +114,11 @@ def _endless(observed: Observation, cause: str, where: str | None) -> Breach:
 def _without_drawn(message: str, graph: Graph) -> str:
     """Return a message without numbers, and without quoted texts that the manifest does not have."""
     known = _source_text(graph)
-    return _DRAWN.sub(
-        lambda found: found[0] if not found[0][0].isdigit() and found[0][1:-1] in known else "…", message
-    )
+
+    def replaced(found: re.Match[str]) -> str:
+        return found[0] if found[0][0] in _QUOTES and found[0][1:-1] in known else "…"
+
+    return _DRAWN.sub(replaced, message)
 
 
 @lru_cache(16)
@@ -146,17 +150,17 @@ def _against_declared(observed: Observation, graph: Graph) -> Iterator[Breach]:
         ("state", declared.state, observed.state),
     ):
         if schema is not None and (wrong := _first_error(schema, value)):
-            place, message = wrong
+            place, keyword, message = wrong
             cause = clip(f"{what}{place}: {message}", 200)
-            key = f"{what}{place} {_without_drawn(message, graph)}"
+            key = f"{what}{place} {keyword}"
             expect = _expecting(observed, {f"{what}_schema": schema})
             yield Breach("schema", cause, None, key, f"{what}{place}", expect)
 
 
-def _first_error(schema: Schema, value: Any) -> tuple[str, str] | None:
-    """Return the place and the message of the first error of a value under a schema; None if it is valid."""
+def _first_error(schema: Schema, value: Any) -> tuple[str, str, str] | None:
+    """Return the place, keyword and message of the first error of a value under a schema; None if it is valid."""
     error = min(_validator(schema).iter_errors(value), key=lambda each: str(each.json_path), default=None)
-    return None if error is None else (error.json_path.removeprefix("$"), error.message)
+    return None if error is None else (error.json_path.removeprefix("$"), str(error.validator), error.message)
 
 
 _VALIDATORS: Final[dict[int, tuple[Schema, Any]]] = {}

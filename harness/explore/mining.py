@@ -42,6 +42,7 @@ _EXPRESSION: Final = re.compile(
 )
 _PLACEHOLDER: Final = re.compile(rf"(?<!\$)\{{\{{?\s*({_NAME}(?:{_STEP})*)\s*\}}\}}?")
 _KEYWORDS: Final = frozenset(("and", "or", "not", "in", "true", "false", "null", "none", "if", "else"))
+_ARITHMETIC: Final = "*/%-"
 _PLAIN: Final = re.compile(r"[\w .,'!?@-]{1,40}")
 """Matches a text of a manifest that counts as a word."""
 
@@ -98,7 +99,11 @@ def mined(graph: Graph, further: tuple[Path, ...] = ()) -> Mined:
     )
 
 
-def shape_schema(found: Mined, name: str) -> Mapping[str, Any]:
+Types = Mapping[str, Any]
+"""Schemas by the names of what is known otherwise, such as the fields of the state."""
+
+
+def shape_schema(found: Mined, name: str, types: Types | None = None) -> Mapping[str, Any]:
     """Return the schema of a mapping that has all that is read below a name; `{}` if nothing is.
 
     It may be the name of a tool or a node that returns the mapping: what is read of a part of that name counts too
@@ -106,13 +111,13 @@ def shape_schema(found: Mined, name: str) -> Mapping[str, Any]:
     """
     parts = re.split(r"[\W_]+", name)
     root = next((each for each in (name, *parts, JSON) if found.reads.get(each)), None)
-    return {} if root is None else _shape(found, found.reads[root], (root,))
+    return {} if root is None else _shape(found, found.reads[root], (root,), types or {})
 
 
-def _shape(found: Mined, below: Reads, path: tuple[str, ...]) -> Mapping[str, Any]:
+def _shape(found: Mined, below: Reads, path: tuple[str, ...], types: Types) -> Mapping[str, Any]:
     if not below:
-        return _leaf(found.compared.get(path, ()))
-    inside = {key: _shape(found, part, (*path, key)) for key, part in below.items()}
+        return _leaf(found.compared.get(path, ())) or _named(path[-1], found, types)
+    inside = {key: _shape(found, part, (*path, key), types) for key, part in below.items()}
     if all(key == "*" or key.isdigit() for key in below):
         most = max((int(key) + 1 for key in below if key.isdigit()), default=1)
         return {"type": "array", "minItems": most, "items": next(iter(inside.values()))}
@@ -129,6 +134,12 @@ def _leaf(values: Sequence[Any]) -> Mapping[str, Any]:
     if not values:
         return {}
     return {"type": "boolean" if all(isinstance(value, bool) for value in values) else "number"}
+
+
+def _named(name: str, found: Mined, types: Types) -> Mapping[str, Any]:
+    """Return the schema of what has a name elsewhere; a text, if nothing is known of it."""
+    elsewhere = [value for path, values in found.compared.items() if path[-1] == name for value in values]
+    return _leaf(elsewhere) or types.get(name) or {"type": "string"}
 
 
 def _value(path: Path) -> Any:
@@ -184,10 +195,12 @@ def _read_text(text: str, found: Found) -> bool:
                 ]
                 parsed = match["root"].lower().startswith("json(")
                 parts += [match["root"][len("json(") :]] if parsed else []
-                found.read(
-                    (JSON if parsed else match["root"], *steps),
-                    *([value(match["literal"])] if match["literal"] else []),
+                around = part[: match.start()].rstrip()[-1:], part[match.end() :].lstrip()[:1]
+                compared = [value(match["literal"])] if match["literal"] else []
+                compared += (
+                    [1] if is_expression and any(each in _ARITHMETIC for each in around if each) else []
                 )
+                found.read((JSON if parsed else match["root"], *steps), *compared)
     if is_expression:
         for tested in _TESTED.findall(numbered):
             found.words.update(dict.fromkeys(value(each) for each in re.findall(_TEXT, tested)))

@@ -165,9 +165,12 @@ class _Reader(ast.NodeVisitor):
     visit_IfExp = visit_If
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
+        is_number = isinstance(node.op, ast.Sub | ast.Mult | ast.Div | ast.FloorDiv | ast.Mod)
         for one, other in ((node.left, node.right), (node.right, node.left)):
             if isinstance(one, ast.Subscript) and (path := self.path(one)) is not None:
-                self.found.read(path, *(value for value in _constants(other) if not isinstance(value, str)))
+                values = [value for value in _constants(other) if not isinstance(value, str)]
+                is_text = isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
+                self.found.read(path, *(values or ([1] if is_number and not is_text else [])))
         self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:

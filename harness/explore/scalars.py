@@ -39,7 +39,10 @@ _SAME_AS: Final = {"idn-email": "email", "uri-reference": "uri", "iri": "uri", "
 
 
 def numbers(schema: Mapping[str, Any], words: Sequence[str], *, whole: bool) -> list[int | float]:
-    """Return numbers, nearest to 0 first: bounds, their neighbours, large ones, and those among the words."""
+    """Return numbers, nearest to 0 first: bounds, their neighbours, large ones, and those among the words.
+
+    Those that need not be whole are of the type that has fractions: languages such as CEL tell 1 from 1.0.
+    """
     step = schema.get("multipleOf", 1)
     near: list[Any] = [*_WHOLE, *(() if whole else _BROKEN), *(step * times for times in (1, -1, 2, 10, 100))]
     bounds = [schema[key] for key in _BOUNDS if key in schema]
@@ -50,9 +53,7 @@ def numbers(schema: Mapping[str, Any], words: Sequence[str], *, whole: bool) -> 
             near += [times * step for at in range(4) for times in (first + at, last - at)]
     near += [sum(bounds) / len(bounds)] if len(bounds) > 1 else []
     finite = [each for each in near if isfinite(each) and not (whole and each % 1)]
-    return sorted(
-        dict.fromkeys(map(int, finite) if whole else finite), key=lambda each: (abs(each), each < 0)
-    )
+    return sorted(dict.fromkeys(map(int if whole else float, finite)), key=lambda each: (abs(each), each < 0))
 
 
 _BOUNDS: Final = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")

@@ -34,7 +34,8 @@ _SHRINKING_VISITS: Final = 4_000
 _MOST_COVERS: Final = 200
 """Runs of a stream that are kept for their coverage."""
 _REPORT_S: Final = 0.5
-_PARTS_OF_DATABASE: Final = (b".secondary", b".pareto")
+_SECONDARY: Final = b".secondary"
+_PARETO: Final = b".pareto"
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,12 @@ class _Choices(ExampleDatabase):
         self.choices = choices
 
     def save(self, key: bytes, value: bytes) -> None:
-        if not key.endswith(_PARTS_OF_DATABASE):
+        if not key.endswith((_SECONDARY, _PARETO)):
             self.choices = value
 
     def fetch(self, key: bytes) -> Iterable[bytes]:
-        return [self.choices] if self.choices and not key.endswith(_PARTS_OF_DATABASE) else []
+        # Hypothesis does not shrink again what is not in the secondary part.
+        return [self.choices] if self.choices and key.endswith(_SECONDARY) else []
 
     def delete(self, key: bytes, value: bytes) -> None:
         pass
@@ -129,7 +131,9 @@ def _run_hypothesis(
     number = int.from_bytes(sha256(seed.encode()).digest()[:8], "big")
     with _repeatable():
         try:
-            asked(hypothesis.seed(number)(hypothesis.given(st.data())(test)))()  # a seed takes the database away
+            asked(
+                hypothesis.seed(number)(hypothesis.given(st.data())(test))
+            )()  # a seed takes the database away
         except (_Enough, _Broken):
             pass
 
