@@ -100,10 +100,10 @@ def command(
     if runs is not None and seconds is not None:
         raise click.UsageError("--runs and --time are mutually exclusive")
     check_writable(json_file)
+    from harness.explore.attempt import STREAMS, Plan
     from harness.explore.drawn import KINDS_OF_FAULTS
     from harness.explore.exploration import explore
     from harness.explore.report import Report, as_json
-    from harness.explore.attempt import STREAMS, Plan
 
     projects, report = Projects(), Report(quiet=json_file == "-")
     try:
@@ -166,7 +166,7 @@ def _subjects(targets: Sequence[str], agent: str | None, words: str, projects: P
     from harness.explore.subject import of_manifest, of_scenario
     from harness.scenario.app_process import is_app
 
-    files = [each for each in targets if _names_scenarios(each)]
+    files = [each for each in targets if _names_scenarios(each)]  # a folder with an app is its manifest
     for target in targets:
         path = Path(target)
         if target in files:
@@ -188,4 +188,4 @@ def _subjects(targets: Sequence[str], agent: str | None, words: str, projects: P
 
 def _names_scenarios(target: str) -> bool:
     path = Path(target.partition("::")[0])
-    return path.name.endswith(SUFFIXES) or (path.is_dir() and any(path.rglob(f"*{SUFFIXES[0]}")))
+    return path.name.endswith(SUFFIXES) or (path.is_dir() and not (path / "langgraph.json").exists())

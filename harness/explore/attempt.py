@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -17,12 +17,14 @@ from harness.graph.model import Graph
 from harness.graph.native import NativeGraph
 from harness.graph.to_json import to_json
 from harness.graph.trace import Event
+from harness.scenario.evaluation import graph_shape
 from harness.scenario.model import MISSING, Exploration, Scenario, Turn
 from harness.scenario.outcome import RunResult
 from harness.scenario.process_state import prepare_process, preserve_process_state
 from harness.scenario.real_limit import progress, real_limit
 from harness.scenario.run import run_once, start_of
 from harness.settings import Settings
+from harness.source.document import shown_path
 from harness.time.readings import clock_readings
 
 STREAMS: Final = 8
@@ -92,9 +94,12 @@ class Attempts:
 
     def __init__(self, scenario: Scenario, settings: Settings, graph: Graph, plan: Plan) -> None:
         self.plan = plan
+        self.shape: Mapping[str, Any] = {}
+        """The shape of the graph (`graph_shape`), which of an app is known after the first run."""
         self._scenario, self._settings, self._graph = scenario, settings, graph
         self._mined, self._declared = mined(graph), graph.declared()
         self._most_visits = max(_MOST_VISITS, 20 * len(graph.nodes))
+        self.draws_faults = bool(plan.faults) and (plan.faults_given or self._declared.handles_faults)
 
     def make(self, choose: Choose) -> Run:
         """Make a run whose answers are drawn with `choose`.
@@ -102,13 +107,15 @@ class Attempts:
         Raises:
             FormatError: something is called that cannot be drawn (code `cannot-draw`).
         """
-        draw = Draw(choose, self._mined, self._declared, self.plan.faults)
+        draw = Draw(choose, self._mined, self._declared, self.plan.faults if self.draws_faults else ())
         given = [] if self._scenario.turns[0].input is not MISSING else list(inputs(draw))
         turns = tuple(Turn(input=value) for value in given) or self._scenario.turns
         scenario = replace(self._scenario, turns=turns, conversation=len(turns) > 1)
         drawn = Drawn(draw, self._most_visits)
         result = self._run(scenario, drawn)
         events = result.trace.events if result.trace is not None else []
+        if not self.shape and (graph := result.graph or self._graph).nodes:
+            self.shape = graph_shape(graph, shown_path(self._scenario.manifests[0]))
         if result.observed.error is not None and result.observed.error["code"] in NOT_JUDGED:
             raise _cannot_draw(result.observed.error)
         broken = breach(result.observed, result.graph or self._graph, events, self.plan.laws)

@@ -264,6 +264,11 @@ class Drawn(LastResponder):
         kind = draw.choose(8) if self._answered <= _MOST_HUMAN_ANSWERS else 7
         if kind == 7:
             return None
+        if (decisions := _decisions(effect.args.get("value"))) and kind < 6:
+            return {"reply": {"decisions": [{"type": draw.one_of(each)} for each in decisions]}}
+        read = self.draw.shape("interrupt")
+        if read.get("properties"):
+            return {"reply": draw.value(read)}
         offered = _options(effect.args)
         if offered and kind < 5:
             return {"reply": draw.one_of(offered)}
@@ -281,7 +286,7 @@ def _key(effect: Effect) -> tuple[str, str, str]:
 def _schema_of(call: LLMCall, declared: Declared) -> Mapping[str, Any] | None:
     """Return the schema that a reply must have; None if it is free."""
     if call.response_format is not None and (schema := schema_of(call.response_format)):
-        return schema
+        return dict(schema)
     if forced := call.forced_tool:
         return next((tool.schema for tool in call.tools if tool.name == forced), None)
     return declared.results.get(("llm", call.node))
@@ -295,6 +300,15 @@ def _options(args: Mapping[str, Any]) -> Sequence[Any]:
         if isinstance(found, Sequence) and not isinstance(found, str):
             return found
     return ()
+
+
+def _decisions(value: Any) -> list[Sequence[str]]:
+    """Return the decisions that LangChain's human-in-the-loop middleware takes for each action, in its format."""
+    configs = value.get("review_configs") if isinstance(value, Mapping) else None
+    return [
+        [kind for kind in each["allowed_decisions"] if kind in ("approve", "reject")] or ["approve"]
+        for each in configs or ()
+    ]
 
 
 def _malformed_reply(draw: Draw, call: LLMCall) -> Mapping[str, Any] | None:

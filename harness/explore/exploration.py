@@ -138,6 +138,11 @@ class Merged:
         """The parts of the graph that were taken."""
         return {feature for each in self.reached.values() for feature in each.features}
 
+    @property
+    def shape(self) -> Mapping[str, Any]:
+        """The parts of the graph."""
+        return next((each.shape for each in self.reached.values() if each.shape), {})
+
     def smallest(self) -> list[Found]:
         """Return one finding for each cause, in the order in which they would be found by turns of the streams."""
         best = [min(of_cause, key=lambda each: (each.size, each.stream)) for of_cause in self.found.values()]
@@ -211,9 +216,6 @@ def explore(
         progress(subject, merged)
 
     plan = replace(plan, laws=subject.laws, keeps_covers=cover is not None)
-    if plan.faults and not plan.faults_given and not subject.is_app and not subject.declared.handles_faults:
-        plan = replace(plan, faults=())
-        done.notes.append(NO_HANDLING)
     known = Known.of(subject, project)
     try:
         before = dict(_still_known(known, subject, out))
@@ -237,8 +239,10 @@ def explore(
     known.write({each.id: each.keys for each in found.values()})
     done.findings = {_written(each, subject, out): each for each in found.values()}
     done.runs, features = merged.runs, merged.features
-    done.coverage = coverage(subject.graph, subject.manifest, features)
-    done.unreached = list(unreached(subject.graph, subject.manifest, features))
+    done.coverage = coverage(merged.shape, features)
+    done.unreached = list(unreached(merged.shape, subject.graph, subject.manifest, features))
+    if plan.faults and not all(each.draws_faults for each in merged.reached.values()):
+        done.notes.append(NO_HANDLING)
     done.notes += dict.fromkeys(each.problem for each in merged.reached.values() if each.problem)
     if cover is not None and not done.interrupted:
         done.covered = list(suite(merged.covers, subject, cover))

@@ -37,7 +37,7 @@ class Report:
     def progress(self, subject: Subject, merged: Merged) -> None:
         """Show how far a search is."""
         runs, now = merged.runs, real.monotonic()
-        taken = coverage(subject.graph, subject.manifest, merged.features)
+        taken = coverage(merged.shape, merged.features)
         rate = runs / max(now - self._began, 0.001)
         text = (
             " · ".join((printable(subject.name), plural(runs, "run"), f"{rate:.0f} a second", _parts(taken)))

@@ -6,12 +6,11 @@ differ from machine to machine, are off, and its shrinking ends after a number o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 from unittest.mock import patch
 
 import hypothesis
@@ -67,11 +66,13 @@ class Cover:
 
 @dataclass(frozen=True)
 class Reached:
-    """What a stream has done so far."""
+    """What a stream has done so far. `shape` is that of the graph; `draws_faults` is False if none are drawn."""
 
     stream: int
     runs: int = 0
     features: frozenset[Feature] = frozenset()
+    shape: Mapping[str, Any] = field(default_factory=dict)
+    draws_faults: bool = True
     problem: str = ""
 
 
@@ -115,7 +116,7 @@ def _run_hypothesis(
     """
 
     def test(data: st.DataObject) -> None:
-        attempt(lambda below: data.draw(_number(below)))
+        attempt(lambda below: data.conjecture_data.draw_integer(0, below - 1))  # in any thread
 
     asked = hypothesis.settings(
         max_examples=runs,
@@ -136,11 +137,6 @@ def _run_hypothesis(
             )()  # a seed takes the database away
         except (_Enough, _Broken):
             pass
-
-
-@lru_cache(512)
-def _number(below: int) -> st.SearchStrategy[int]:
-    return st.integers(0, below - 1)
 
 
 @contextmanager
@@ -238,7 +234,8 @@ class Stream:
 
     def _tell_reached(self) -> None:
         self._told = real.monotonic()
-        self.tell(Reached(self.number, self._runs, frozenset(self._features), self._problem))
+        features, of = frozenset(self._features), self.attempts
+        self.tell(Reached(self.number, self._runs, features, of.shape, of.draws_faults, self._problem))
 
     def _keep(self, run: Run) -> None:
         """Keep the shortest run of those that take the same parts, unless another takes more of the graph."""

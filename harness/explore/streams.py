@@ -6,11 +6,12 @@ An app is imported in a process of its own for each task.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from harness.dialects.load import load_graph
-from harness.errors import HarnessError
+from harness.errors import FormatError, ManifestError, Problem, SourceError
 from harness.explore.attempt import Attempts, Plan
 from harness.explore.search import Cover, Found, Reached, Stream, Tell, shrunk
 from harness.scenario import app_process
@@ -27,7 +28,7 @@ def run_tasks(
     """Do these tasks, and tell what they find and have done.
 
     Raises:
-        HarnessError: the search is not possible.
+        SourceError: the search is not possible.
         KeyboardInterrupt: it was asked to end.
     """
     work = partial(_work, plan, tuple(tasks))
@@ -46,10 +47,21 @@ def run_tasks(
         pool.close()
 
 
+@dataclass(frozen=True)
+class _Refused:
+    """The error of a task, which another process can raise again."""
+
+    of_manifest: bool
+    problems: tuple[Problem, ...]
+
+    def error(self) -> SourceError:
+        return (ManifestError if self.of_manifest else FormatError)(self.problems)
+
+
 def _received(tell: Tell, told: Any) -> None:
     """Pass on what a task tells, and raise its error."""
-    if isinstance(told, HarnessError):
-        raise told
+    if isinstance(told, _Refused):
+        raise told.error()
     if isinstance(told, Found | Reached | Cover):
         tell(told)
     else:  # the outcome of a process that died
@@ -81,5 +93,5 @@ def _do(plan: Plan, task: Task, scenario: Scenario, settings: Settings, tell: Ca
             tell(shrunk(task, attempts))
         else:
             Stream(task, attempts, tell).search()
-    except HarnessError as error:
-        tell(error)
+    except SourceError as error:
+        tell(_Refused(isinstance(error, ManifestError), tuple(error.problems)))

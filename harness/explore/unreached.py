@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from harness.explore.attempt import Feature
 from harness.graph.model import Graph
-from harness.scenario.evaluation import graph_shape
 from harness.source.document import shown_path
 
 NOT_DRAWN: Final = "no drawn answer led there"
@@ -27,42 +26,37 @@ class Unreached:
     why: str
 
 
-def coverage(graph: Graph, manifest: Path, taken: Collection[Feature]) -> dict[str, list[int]]:
+Shape = Mapping[str, Any]
+"""The parts of a graph, with their lines (`harness.scenario.evaluation.graph_shape`)."""
+
+
+def coverage(shape: Shape, taken: Collection[Feature]) -> dict[str, list[int]]:
     """Return [taken, all] of each kind of parts."""
-    shape = _shape(graph, manifest)
     return {
-        part: [sum((part, each) in taken for each in places), len(places)] for part, places in shape.items()
+        part: [sum((part, each) in taken for each in found), len(found)]
+        for part in PARTS
+        for found in [[each for each, _ in _places(shape, part)]]
     }
 
 
-def unreached(graph: Graph, manifest: Path, taken: Collection[Feature]) -> Iterator[Unreached]:
+def unreached(shape: Shape, graph: Graph, manifest: Path, taken: Collection[Feature]) -> Iterator[Unreached]:
     """Yield the parts of a graph that were not taken. An edge whose branches are listed is not listed itself."""
-    shape = _shape(graph, manifest)
-    flaws = _flaws(graph)
-    with_branch = {str(name).partition(" [")[0] for name in shape["branches"]}
-    for part, places in shape.items():
-        for each, where in places.items():
+    shown, flaws = shown_path(manifest), _flaws(graph)
+    with_branch = {str(name).partition(" [")[0] for name, _ in _places(shape, "branches")}
+    for part, kind in PARTS.items():
+        for each, line in _places(shape, part):
             name = each if isinstance(each, str) else " -> ".join(each)
             if (part, each) in taken or (part == "edges" and name in with_branch):
                 continue
+            where = f"{shown}:{line}" if isinstance(line, int) else line
             flaw = flaws.get(where or "")
-            yield Unreached(PARTS[part], name, where, f"{IMPOSSIBLE}: {flaw}" if flaw else NOT_DRAWN)
+            yield Unreached(kind, name, where, f"{IMPOSSIBLE}: {flaw}" if flaw else NOT_DRAWN)
 
 
-def _shape(graph: Graph, manifest: Path) -> dict[str, dict[str | tuple[str, str], str | None]]:
-    shown = shown_path(manifest)
-    shape = graph_shape(graph, shown)
-    return {
-        part: {
-            (each if isinstance(each, str) else (each[0], each[1])): _where(line, shown)
-            for each, line in zip(shape[part], shape["lines"][part], strict=True)
-        }
-        for part in PARTS
-    }
-
-
-def _where(line: int | str | None, manifest: str) -> str | None:
-    return f"{manifest}:{line}" if isinstance(line, int) else line
+def _places(shape: Shape, part: str) -> Iterator[tuple[Any, int | str | None]]:
+    """Yield each part of a kind, as a run takes it, with its line."""
+    for each, line in zip(shape.get(part, ()), shape.get("lines", {}).get(part, ()), strict=True):
+        yield each if isinstance(each, str) else tuple(each), line
 
 
 _FLAWS: Final = ("dead-", "unreach")
