@@ -264,7 +264,7 @@ class Drawn(LastResponder):
         kind = draw.choose(8) if self._answered <= _MOST_HUMAN_ANSWERS else 7
         if kind == 7:
             return None
-        if (decisions := _decisions(effect.args.get("value"))) and kind < 6:
+        if decisions := _decisions(effect.args.get("value")):
             return {"reply": {"decisions": [{"type": draw.one_of(each)} for each in decisions]}}
         read = self.draw.shape("interrupt")
         if read.get("properties"):
