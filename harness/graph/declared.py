@@ -21,7 +21,9 @@ class Declared:
         takes_text: a caller may give a text.
         output: what a completed run returns.
         state: the state of a run that completed. Keys that a run may leave out are not required.
-        results: what calls return, by kind of effect and name.
+        results: what calls return, by kind of effect and name. The replies of models (`llm`, as JSON) and of people
+            (`human`), and the bodies of responses (`http`), are by the name of the node; responses to the calls of
+            tools of agents are by their URL, in which `*` stands for any text.
         servers: the tools of MCP servers, as far as they are declared, by the id of the server.
         handles_faults: something in the manifest handles failures: a retry, a fallback, an error branch, a default.
     """

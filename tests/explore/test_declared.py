@@ -58,7 +58,8 @@ LOOP = "[{source: a, target: b}, {source: b, target: a}]"
     ("fields", "nodes", "edges", "inputs", "required"),
     [
         ("{name: x}", [puts("a", y="state.x")], "[]", {"x": TEXT}, ["x"]),
-        ("{name: x, type: int}", [puts("a", y="default(state.x, 1)")], "[]", {"x": {"type": "integer"}}, []),
+        ("{name: x}", [puts("a", y="default(state.x, 1)")], "[]", {"x": TEXT}, []),
+        ("{name: x, type: int}", [puts("a", y="default(state.x, 1)")], "[]", {}, []),  # a limit
         ("{name: x, default: null}", [puts("a", y="state.x")], "[]", {"x": {"anyOf": [TEXT, {"type": "null"}]}}, []),
         ("{name: x, type: int}", [puts("a", x="state.x + 1")], "[]", {}, []),  # a counter
         ("{name: x, default: q}", [puts("a", x="state.x")], "[]", {}, []),
@@ -290,7 +291,8 @@ def test_tools_of_agentspec_declare_what_they_return(
     tool: str, call: tuple[str, str], schema: Any, tmp_path: Path
 ) -> None:
     found = declared(tmp_path, {"f.yaml": flow(tool, inputs="{title: q, type: string}", outputs="")})
-    assert found.results == {call: schema}
+    by_node = {("http", "n"): schema} if call[0] == "http" else {}
+    assert found.results == {call: schema, **by_node}
     servers = {id_: [tool.name for tool in tools] for id_, tools in found.servers.items()}
     assert servers == ({"srv": ["t"]} if call[0] == "mcp" else {})
 
@@ -408,6 +410,18 @@ def test_a_caller_of_a_mesh_gives_the_inputs_of_the_entry_agent_or_a_text(
     found = declared(tmp_path, {"config.yaml": text})
     assert found.input == {"type": "object", "properties": inputs, "required": required}
     assert found.takes_text is takes_text
+
+
+def test_a_caller_of_a_mesh_gives_what_the_function_of_the_entry_agent_reads(tmp_path: Path) -> None:
+    (tmp_path / "agency").mkdir()
+    function = (
+        "def a(_, input_data, context):\n    return {'x': input_data['order'], 'y': input_data.get('note')}\n"
+    )
+    (tmp_path / "agency" / "a.py").write_text(function, encoding="utf-8")
+    text = mesh("  a: {agent_type: programmatic}", more="auto_discover: {directory: agency}")
+    found = declared(tmp_path, {"config.yaml": text})
+    assert found.input == {"type": "object", "properties": {"order": {}, "note": {}}, "required": ["order"]}
+    assert not found.takes_text
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,12 @@ from harness.dialects.agentspec.component import (
     MCPTool,
     RemoteAgent,
     RemoteCall,
+    RemoteTool,
     Tool,
     inner_first,
 )
 from harness.dialects.agentspec.data_flow import schema_of
-from harness.dialects.agentspec.flows import AgentNode, ApiNode, Flow
+from harness.dialects.agentspec.flows import AgentNode, ApiNode, Flow, ToolNode
 from harness.dialects.agentspec.node_bodies import endpoint_of, spec_of
 from harness.dialects.agentspec.properties import PLACEHOLDER, Property
 from harness.graph.declared import Declared, Schema
@@ -85,7 +86,9 @@ def _results(parts: Sequence[Component]) -> Iterator[tuple[tuple[str, str], Sche
         if isinstance(part, RemoteAgent):
             yield ("agent", part.name), schema_of(part.outputs) if part.outputs else {"type": "string"}
         elif isinstance(part, ApiNode) and not part.outputs_whole_response:
-            yield ("http", _pattern(part)), schema_of(part.outputs)
+            yield ("http", part.name), schema_of(part.outputs)
+        elif isinstance(part, ToolNode) and isinstance(part.tool, RemoteTool) and part.tool.outputs:
+            yield ("http", part.name), _returned(part.tool.outputs)
         elif isinstance(part, Tool) and part.outputs:
             call = "mcp" if isinstance(part, MCPTool) else "http" if isinstance(part, RemoteCall) else "tool"
             yield (

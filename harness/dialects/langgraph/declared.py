@@ -14,6 +14,7 @@ from typing import Any, Final, get_type_hints
 
 from typing_extensions import is_typeddict
 
+from harness.dialects.kit.accesses import Access, access_of, functions_in
 from harness.dialects.kit.declared import (
     first_read,
     is_number,
@@ -23,7 +24,6 @@ from harness.dialects.kit.declared import (
     type_schema,
     user_messages,
 )
-from harness.dialects.langgraph.accesses import Access, access_of, functions_in
 from harness.graph.declared import Declared, Schema
 from harness.graph.model import Edge
 from harness.time.rebinding import USER, origin_of

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from harness.dialects.kit.accesses import access_of
 from harness.dialects.kit.declared import array_schema, object_schema, return_schemas
 from harness.dialects.leafmesh import conditions
 from harness.dialects.leafmesh.agency import MeshParts
@@ -27,6 +28,8 @@ _TYPES: Final[Mapping[str, Schema]] = {
     "list": {"type": "array"},
     "object": {"type": "object"},
 }
+_ADDED: Final = ("upstream_yields", "calling_agent_response", "_rerun_context")
+"""Keys of an input that a caller does not give."""
 _MESSAGE: Final = "message"
 """The key of an input that holds a text."""
 
@@ -41,12 +44,18 @@ def declared_data(parts: MeshParts, entry: EntryPoint) -> Declared:
         inputs[_MESSAGE] = _TYPES["string"]
     needed = [*inputs]
     _add_reads(inputs, condition)
+    if not needed and entry.target in parts.agency.functions:
+        access = access_of(parts.agency.functions[entry.target].function, 1)
+        inputs |= {
+            key: inputs.get(key, {}) for key in (*access.needs, *access.asks) if key and key not in _ADDED
+        }
+        needed = [key for key in access.needs if key in inputs]
     connectors = {name: each for name, each in parts.connectors.items() if isinstance(each, MCP | Zapier)}
     joins = parts.joins.values()
     outputs = {name: _settled(each) for name, each in mesh.agents.items() if each.yields}
     return Declared(
         input=object_schema(inputs, needed) if inputs else None,
-        takes_text=needed == [_MESSAGE],
+        takes_text=set(needed) <= {_MESSAGE},
         output=None if condition.text is not None else _response(mesh, agent),
         state=object_schema(outputs, ()) if outputs else None,
         results=dict(_results(parts)),

@@ -12,6 +12,7 @@ from harness.dialects.kit.declared import (
     TYPES,
     array_schema,
     first_read,
+    is_number,
     object_schema,
     return_schemas,
     user_messages,
@@ -67,9 +68,13 @@ def _inputs(definition: doc.Agent) -> tuple[dict[str, Schema], list[str]]:
     written = {name for names in writes.values() for name in names}
     for name in first_read([*transitions(definition.graph)], reads, writes):
         # A default that nothing changes is a setting of an agent that is given messages, else an input.
-        is_setting = definition.keeps_messages or name in written
-        if name in fields and name not in found and not (fields[name].has_default and is_setting):
-            found[name] = _type(fields[name])
+        if name not in fields or name in found:
+            continue
+        schema = _type(fields[name])
+        is_setting = fields[name].has_default and (definition.keeps_messages or name in written)
+        is_limit = name not in needed and (name in written or is_number(schema))
+        if not is_setting and not is_limit:
+            found[name] = schema
     optional = {name for name in found if name not in needed or fields[name].has_default} - {"messages"}
     return found, [name for name in found if name not in optional]
 
