@@ -65,13 +65,23 @@ class Mined:
     compared: Mapping[tuple[str, ...], Sequence[Any]] = field(default_factory=dict)
 
 
-@lru_cache(64)
 def mined(graph: Graph, further: tuple[Path, ...] = ()) -> Mined:
     """Return what a graph reads. `further` are files of its code that its manifest does not lead to."""
+    called = graph.vocabulary().names if graph.vocabulary is not None else {}
+    return _mined(
+        tuple(dict.fromkeys((*graph.sources, *further))),
+        tuple(node.name for node in graph.nodes),
+        tuple(edge.condition for edge in graph.edges if edge.condition),
+        tuple(str(name) for names in called.values() for name in names),
+    )
+
+
+@lru_cache(64)
+def _mined(
+    sources: tuple[Path, ...], names: tuple[str, ...], labels: tuple[str, ...], called: tuple[str, ...]
+) -> Mined:
     found = Found()
-    names = [node.name for node in graph.nodes]
-    labels = [edge.condition for edge in graph.edges if edge.condition]
-    files = [path for path in dict.fromkeys((*graph.sources, *further)) if path.is_file()]
+    files = [path for path in sources if path.is_file()]
     texts: list[str] = []
     for path in files:
         if path.suffix != ".py":
@@ -79,11 +89,10 @@ def mined(graph: Graph, further: tuple[Path, ...] = ()) -> Mined:
     expressions = [text for text in (*labels, *texts) if _read_text(text, found)]
     for path in _modules(files, texts):
         read_python(path, found)
-    called = graph.vocabulary().names if graph.vocabulary is not None else {}
     compared = (*found.words, *(label for label in labels if label not in expressions))
     words = (
         *names,
-        *(str(name) for kind in called.values() for name in kind),
+        *called,
         *(quoted[2] for text in texts for quoted in _QUOTED.finditer(text)),
         *(text for text in texts if text not in expressions),
         *found.keys,
