@@ -117,13 +117,15 @@ def test_a_sherma_agent_declares_the_types_of_its_state_and_of_its_tools(tmp_pat
         "{id: t, version: '1', import_path: own.charges}",
         "{id: u, version: '1', import_path: own.untyped}",
     )
-    fields = f"{MESSAGES}, {{name: total, type: float}}, {{name: note, default: null}}"
+    fields = f"{MESSAGES}, {{name: total, type: float, default: 1}}, {{name: note, default: null}}"
+    fields += ", {name: n, type: int, default: '3'}"  # a text stays one
     text = sherma(ASKS % "", fields=fields, more=f"tools: [{', '.join(imported)}]")
     found = declared(tmp_path, {"m.yaml": text, "own.py": tool})
     assert properties(found.state) == {
         "messages": {"type": "array"},
         "total": {"type": "number"},
         "note": {"anyOf": [TEXT, {"type": "null"}]},
+        "n": {},
     }
     assert list(found.results) == [("tool", "t")]
     assert found.results["tool", "t"]["$defs"]["Charge"]["properties"]["amount"]["type"] == "integer"

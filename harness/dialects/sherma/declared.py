@@ -45,9 +45,12 @@ def declared_data(agent: Agent) -> Declared:
 
 
 def _type(field: doc.StateField) -> Schema:
-    schema = TYPES.get("list" if field.name == "messages" else field.type, {})
-    nullable = field.has_default and field.default is None and schema
-    return {"anyOf": [schema, {"type": "null"}]} if nullable else schema
+    name = "list" if field.name == "messages" else field.type
+    schema = TYPES.get(name, {})
+    if field.has_default and type(field.default) not in doc.FIELD_TYPES.get(name, ()):
+        # A default of another type is kept; null is the value of a field that is not known yet.
+        return {"anyOf": [schema, {"type": "null"}]} if field.default is None and schema else {}
+    return schema
 
 
 def _inputs(definition: doc.Agent) -> tuple[dict[str, Schema], list[str]]:
