@@ -12,9 +12,11 @@ from harness.graph.declared import Declared
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "integer"}
+LIST = {"type": "array", "items": TEXT}
 APP = """\
 import operator
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Literal, TypedDict
 from langchain_core.tools import tool
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -63,6 +65,12 @@ NOTHING = "def two(state): pass\n"
          "def two(state): return {'n': len(state['a'])}", {"q": TEXT}, ["q"]),
         ("def one(state): return Command(goto='two', update={'a': state['q']})\n"
          "def two(state): return {'n': len(state['a'])}", {"q": TEXT}, ["q"]),
+        ("def ask(model, state): return {'a': state['q']}\none = partial(ask, 'm')\none.__name__ = 'one'\n" + NOTHING,
+         {"q": TEXT}, ["q"]),
+        ("def one(state): return Command(goto=Send('two', {'n': 1, 'a': state['q']}))\n"
+         "def two(state): return {'log': [state['a']]}", {"q": TEXT}, ["q"]),
+        ("exec('def one(state): return {}')\n" + NOTHING, {"q": TEXT, "a": TEXT, "log": LIST},
+         ["q", "a", "log"]),  # nothing is known of what it reads
         ("one = lambda state: {'a': state['q']}\none.__name__ = 'one'\n" + NOTHING, {"q": TEXT}, ["q"]),
     ],
 )  # fmt: skip

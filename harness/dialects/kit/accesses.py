@@ -28,6 +28,7 @@ class Access:
         asks: those that they read if they are there.
         grows: those that they add to, or subtract from.
         writes: those that they write; None stands for any key.
+        sends: those of the states that they send to nodes.
         catches: they catch exceptions.
     """
 
@@ -35,6 +36,7 @@ class Access:
     asks: dict[str, None] = field(default_factory=dict)
     grows: dict[str, None] = field(default_factory=dict)
     writes: dict[str | None, None] = field(default_factory=dict)
+    sends: dict[str, None] = field(default_factory=dict)
     catches: bool = False
 
     def add(self, other: Access, *, returned: bool) -> None:
@@ -42,6 +44,7 @@ class Access:
         self.needs.update(other.needs)
         self.asks.update(other.asks)
         self.grows.update(other.grows)
+        self.sends.update(other.sends)
         self.catches |= other.catches
         if returned:
             self.writes.update(other.writes)
@@ -59,7 +62,8 @@ class Access:
 def functions_in(runnable: Any) -> Iterator[Callable[..., Any]]:
     """Yield the functions of the user that a runnable, or a function, runs."""
     if isinstance(runnable, partial):
-        yield from functions_in(runnable.func)
+        for each in functions_in(runnable.func):
+            yield partial(each, *runnable.args) if runnable.args else each
     elif steps := getattr(runnable, "steps", None):
         for step in steps:
             yield from functions_in(step)
@@ -80,8 +84,9 @@ def access_of(function: Callable[..., Any], at: int | None = 0, depth: int = 0) 
 
     With None, none of its arguments is.
     """
-    own = inspect.unwrap(getattr(function, "__func__", function))
-    code = own.__code__
+    if isinstance(function, partial):
+        return access_of(function.func, None if at is None else at + len(function.args), depth)
+    code = inspect.unwrap(getattr(function, "__func__", function)).__code__
     found = Access()
     for definition in _definitions(code.co_filename).get(code.co_firstlineno, ()):
         if getattr(definition, "name", "<lambda>") == code.co_name:
@@ -153,6 +158,11 @@ class _Reader:
                 self.found.asks[key] = None
             case ast.Attribute(ast.Name(self.state), str(key), ast.Load()) if node not in self.methods:
                 self.found.needs[key] = None
+            case ast.Call(ast.Name("Send"), [_, ast.Dict(keys=keys)]):
+                sent = (
+                    key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)
+                )
+                self.found.sends.update(dict.fromkeys(sent))
             case ast.Try(handlers=[_, *_]):
                 self.found.catches = True
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):

@@ -158,7 +158,8 @@ def _tools(compiled: Any) -> Iterator[tuple[str, Any]]:
 def _handles(compiled: Any) -> bool:
     """True if a graph retries, turns errors of tools into messages, or names what handles failures."""
     nodes = compiled.nodes.values()
-    files = {each.__code__.co_filename for node in nodes for each in functions_in(node.bound)}
+    functions = [each for node in nodes for each in functions_in(node.bound)]
+    files = {getattr(each, "func", each).__code__.co_filename for each in functions}
     return (
         any(getattr(node, "retry_policy", None) for node in nodes)
         or any(getattr(node.bound, "_handle_tool_errors", None) is True for node in nodes)
@@ -172,38 +173,57 @@ def _inputs(
     runs: Mapping[str, Sequence[Access]],
     chooses: Mapping[str, Sequence[Access]],
 ) -> Schema:
-    """Return the schema of what a caller gives: of a state, what nodes read before any can have written it."""
+    """Return the schema of what a caller gives: an input type of its own, else what nodes read first."""
     builder = compiled.builder
     schema, state = _schema_of(builder, "input"), _schema_of(builder, "state")
-    types = _types(schema)
-    is_own = schema is not state and origin_of(sys.modules[schema.__module__]) is USER
-    required = _required(schema) if is_own or hasattr(schema, "model_fields") else []
-    found = [*types] if is_own else [*required]
-    if not is_own:
-        accesses = [
-            (node, access) for each in (runs, chooses) for node, own in each.items() for access in own
-        ]
-        reads = [(node, key) for node, access in accesses for key in access.read(types)]
-        writes = {node: [key for access in own for key in access.set(types)] for node, own in runs.items()}
-        written = {key for keys in writes.values() for key in keys}
-        needed = {
-            key for _, access in accesses for key in types if key in access.needs or None in access.needs
-        }
-        initial = {
-            key
-            for key in types
-            if _has_default(state, key) or (key in written and _is_reduced(compiled, key))
-        }
-        for key in first_read([(edge.source, edge.target) for edge in edges], reads, writes):
-            optional = key not in needed
-            if key not in initial and not (optional and (key in written or is_number(types[key]))):
-                found.append(key)
-                required += [] if optional else [key]
-    properties = {key: types[key] for key in dict.fromkeys(found)}
+    accesses = [(node, access) for each in (runs, chooses) for node, own in each.items() for access in own]
+    read = (key for _, access in accesses for key in (*access.needs, *access.asks) if key is not None)
+    types = _types(schema) or dict.fromkeys(read, _ANY)  # such as `StateGraph(dict)`
+    module = sys.modules.get(getattr(schema, "__module__", ""))
+    if schema is not state and module is not None and origin_of(module) is USER:
+        required = _required(schema)
+        properties = dict(types)
+    else:
+        first = _read_first(compiled, edges, runs, accesses, types)
+        required = _required(schema) if hasattr(schema, "model_fields") else []
+        required += [key for key in first if first[key]]
+        properties = {key: types[key] for key in (*required, *first)}
     if _MESSAGES in types:
         properties[_MESSAGES] = user_messages()
         required.append(_MESSAGES)
     return object_schema(properties, dict.fromkeys(required))
+
+
+def _read_first(
+    compiled: Any,
+    edges: Sequence[Edge],
+    runs: Mapping[str, Sequence[Access]],
+    accesses: Sequence[tuple[str, Access]],
+    types: Mapping[str, Schema],
+) -> dict[str, bool]:
+    """Return the keys that something reads before a node can have written them, each with True if it must be there.
+
+    A key that has a value at first is none. Where no source tells what is read, any text and the like may be.
+    """
+    state = _schema_of(compiled.builder, "state")
+    reads = [(node, key) for node, access in accesses for key in access.read(types)]
+    writes = {node: [key for access in own for key in access.set(types)] for node, own in runs.items()}
+    for node, access in accesses:
+        writes.setdefault(node, []).extend(access.sends)
+    written = {key for keys in writes.values() for key in keys}
+    if not reads and _MESSAGES not in types:
+        return {
+            key: True
+            for key in types
+            if key not in written and not is_number(types[key]) and not _is_reduced(compiled, key)
+        }
+    found = {}
+    for key in first_read([(edge.source, edge.target) for edge in edges], reads, writes):
+        has_value = _has_default(state, key) or (key in written and _is_reduced(compiled, key))
+        needed = any(key in access.needs or None in access.needs for _, access in accesses)
+        if not has_value and (needed or not (key in written or is_number(types[key]))):
+            found[key] = needed
+    return found
 
 
 def _is_reduced(compiled: Any, key: str) -> bool:
