@@ -18,6 +18,7 @@ from harness.scenario import SUFFIXES
 from harness.settings import Projects
 from harness.source.display import did_you_mean, printable
 from harness.source.document import hint_for_missing, relative_path, shown_path
+from harness.source.imports import import_extra
 
 if TYPE_CHECKING:
     from harness.explore.exploration import Explored
@@ -91,15 +92,16 @@ def command(
 ) -> int:
     """Look for a conversation that breaks an agent, and write it down as a scenario.
 
-    TARGET is a manifest, or scenario files. The answers of models, tools, people and services are drawn, and the
-    search steers towards parts of the graph that nothing reached. Every run must end, without exceptions, with a valid
-    output; `explore:` in a scenario adds what no run may do. What breaks that is shrunk to the shortest scenario. Of a
-    scenario, what its stubs answer stays as written, and the rest is drawn. With --runs, a seed gives the same
-    findings on any machine.
+    TARGET is a manifest, or scenario files. The answers of models, tools, people and services are drawn, and
+    the search steers towards parts of the graph that nothing reached. Every run must end, without exceptions,
+    with a valid output; `explore:` in a scenario adds what no run may do. What breaks that is shrunk to the
+    shortest scenario. Of a scenario, what its stubs answer stays as written, and the rest is drawn. With --runs,
+    a seed gives the same findings on any machine.
     """
     if runs is not None and seconds is not None:
         raise click.UsageError("--runs and --time are mutually exclusive")
     check_writable(json_file)
+    import_extra("hypothesis", "explore", "to draw answers")
     from harness.explore.attempt import STREAMS, Plan
     from harness.explore.drawn import KINDS_OF_FAULTS
     from harness.explore.exploration import explore

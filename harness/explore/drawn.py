@@ -1,7 +1,7 @@
 """The answers that the world could give: the last responder of a world, which draws them.
 
-A drawn answer is a stub, as a scenario would have it. So a run with drawn answers and its scenario file are answered in
-the same way.
+A drawn answer is a stub, as a scenario would have it. So a run with drawn answers and its scenario file are answered
+in the same way.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from harness.graph.effects import (
     MCPEndpoint,
 )
 from harness.graph.model import State
+from harness.matchers.regex import glob_matches
 from harness.world.entries import schema_of
 from harness.world.mcp.fake import fake_session
 from harness.world.mcp.servers import result_of
@@ -129,7 +130,7 @@ class Drawn(LastResponder):
             self._stubborn = {}
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
-        """Return a drawn answer; None for a question that the person does not answer, and a script that cannot run."""
+        """Return a drawn answer; None if a person does not answer, and for what cannot be drawn."""
         ahead = self._ahead[_key(effect)]
         written = ahead.popleft() if ahead else self._draw(effect)
         if written is None:
@@ -255,7 +256,7 @@ class Drawn(LastResponder):
         if status != 200:
             self.faults.append((effect.kind, effect.node, f"status {status}"))
             return {"status": status, "json": {"error": "drawn"}}
-        schema = self.draw.declared.results.get(("http", effect.node))
+        schema = _declared_response(effect, self.draw.declared)
         return {"json": self.draw.value(schema) if schema is not None else self._undeclared(effect)}
 
     def _human(self, effect: HumanCall) -> Mapping[str, Any] | None:
@@ -266,6 +267,8 @@ class Drawn(LastResponder):
             return None
         if decisions := _decisions(effect.args.get("value")):
             return {"reply": {"decisions": [{"type": draw.one_of(each)} for each in decisions]}}
+        if (schema := draw.declared.results.get(("human", effect.node))) is not None:
+            return {"reply": draw.value(schema)}
         read = self.draw.shape("interrupt")
         if read.get("properties"):
             return {"reply": draw.value(read)}
@@ -290,6 +293,14 @@ def _schema_of(call: LLMCall, declared: Declared) -> Mapping[str, Any] | None:
     if forced := call.forced_tool:
         return next((tool.schema for tool in call.tools if tool.name == forced), None)
     return declared.results.get(("llm", call.node))
+
+
+def _declared_response(call: HTTPCall, declared: Declared) -> Mapping[str, Any] | None:
+    """Return the schema of a response: by the node, else by the URL, of which `*` is any part."""
+    known = ((name, schema) for (kind, name), schema in declared.results.items() if kind == "http")
+    return next(
+        (schema for name, schema in known if name == call.node or glob_matches(name, call.name)), None
+    )
 
 
 def _options(args: Mapping[str, Any]) -> Sequence[Any]:

@@ -277,7 +277,9 @@ def _new(smallest: Sequence[Found], subject: Subject, out: Path, done: Explored)
             yield finding
 
 
-NO_HANDLING: Final = "the manifest handles no fault of models and services: a run fails with each, so none is drawn (but with --faults)"
+NO_HANDLING: Final = (
+    "it handles no fault of models and services, so none is drawn (--faults KIND,… draws them)"
+)
 
 
 def _file(id_: str, subject: Subject, out: Path) -> Path:

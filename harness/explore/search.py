@@ -7,7 +7,7 @@ differ from machine to machine, are off, and its shrinking ends after a number o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Final
@@ -130,13 +130,9 @@ def _run_hypothesis(
         verbosity=hypothesis.Verbosity.quiet,
     )
     number = int.from_bytes(sha256(seed.encode()).digest()[:8], "big")
-    with _repeatable():
-        try:
-            asked(
-                hypothesis.seed(number)(hypothesis.given(st.data())(test))
-            )()  # a seed takes the database away
-        except (_Enough, _Broken):
-            pass
+    drawing = hypothesis.seed(number)(hypothesis.given(st.data())(test))
+    with _repeatable(), suppress(_Enough, _Broken):
+        asked(drawing)()  # in this order: a seed takes the database away
 
 
 @contextmanager
@@ -268,8 +264,6 @@ def shrunk(found: Found, attempts: Attempts) -> Found:
         if runs >= _SHRINKING or visits >= _SHRINKING_VISITS:
             raise _Enough
 
-    try:
+    with suppress(Flaky):
         _run_hypothesis(attempt, "shrink", _SHRINKING, _Choices(found.choices), Phase.reuse, Phase.shrink)
-    except Flaky:
-        pass
     return best

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.errors import HarnessError, ManifestError, Problem, SourceError
+from harness.plugin.explored import OPTION as EXPLORE
+from harness.plugin.explored import ExploredItem
 from harness.plugin.item import SCENARIOS_ONLY, ScenarioItem
 from harness.plugin.options import projects_of, record_mode, settings_of
 from harness.plugin.reporter import COUNTS, REFUSAL
@@ -117,7 +119,7 @@ def _has_scenarios(path: Path, parent: pytest.Collector) -> bool:
 class ScenarioCollector(pytest.File):
     """A scenario file, or a manifest that contains scenarios."""
 
-    def collect(self) -> Iterable[ScenarioItem]:
+    def collect(self) -> Iterable[ScenarioItem | ExploredItem]:
         """Yield the scenarios of the file, in order.
 
         Raises:
@@ -143,6 +145,9 @@ class ScenarioCollector(pytest.File):
         counts_of(self.config).found += len(found)
         for name, scenario in found:
             yield ScenarioItem.from_parent(self, name=name, scenario=scenario)
+        if self.config.getoption(EXPLORE):
+            whole = (each.whole() for each in scenarios if each.skip is None)
+            yield from (ExploredItem.of(self, each) for each in whole if each.explore is not None)
 
 
 def _unread(path: Path, error: SourceError) -> list[tuple[str, bytes]]:

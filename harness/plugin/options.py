@@ -55,6 +55,13 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         metavar="FILE",
         help="run each scenario once as each variant of this file, name[terse]; see `harness score`",
     )
+    group.addoption(
+        "--harness-explore",
+        dest="harness_explore",
+        type=int,
+        metavar="N",
+        help="explore each scenario that has `explore:` in N runs, as an item of its own; see `harness explore`",
+    )
     if not _has_pytest_recording(pluginmanager):
         group.addoption(
             "--record-mode",

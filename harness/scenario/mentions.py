@@ -127,7 +127,10 @@ def world_mentions(world: WorldSpec, at: Document) -> Iterator[Mention]:
 def scenario_mentions(
     parts: Sequence[tuple[Document, WorldSpec]], of_expect: Callable[[Document], Iterator[Mention]]
 ) -> Iterator[Mention]:
-    """Yield the names used in a scenario and in its turns, each with its world; `of_expect` has those of `expect` and `explore`."""
+    """Yield the names used in a scenario and in its turns, each with its world.
+
+    `of_expect` has those of `expect` and `explore`.
+    """
     whole, _ = parts[0]
     yield from context_mentions(whole)
     for part, world in parts:
