@@ -35,12 +35,12 @@ _MOST_VISITS: Final = 200
 Feature = tuple[str, Any]
 """A part of a graph that was taken: `nodes`, `edges` or `branches`, and which."""
 Size = tuple[int, int, int, str]
-"""How long the scenario of a run is, in comparisons."""
+"""The length of the scenario of a run, in comparisons."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to search for, and how long.
+    """The aim and the length of a search.
 
     Attributes:
         runs: the runs of all streams together; None: until `seconds` have passed.
@@ -77,7 +77,7 @@ class Run:
 
     @property
     def size(self) -> Size:
-        """How long its scenario is: faults count first, then calls."""
+        """The length of its scenario: faults count first, then calls."""
         observed = self.result.observed
         text = json.dumps([*self.inputs, to_json(observed.calls)], sort_keys=True, default=str)
         return len(self.drawn.faults), len(observed.calls) + len(self.inputs), len(text), text

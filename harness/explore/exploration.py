@@ -113,7 +113,7 @@ def shows(outcome: Outcome, broken: Breach, graph: Graph) -> bool:
 
 @dataclass
 class Merged:
-    """What the streams have done so far, together."""
+    """The work of all streams so far, together."""
 
     found: dict[str, list[Found]] = field(default_factory=dict)
     reached: dict[int, Reached] = field(default_factory=dict)

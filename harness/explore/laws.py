@@ -1,4 +1,4 @@
-"""What must hold in every run of an agent, and what breaks it.
+"""The laws that must hold in every run of an agent, and what breaks them.
 
 A run ends. It ends completed, paused, or by a failure that is allowed. Its output and state are valid under what the
 manifest declares. Nodes that wait for others are not left waiting. The invariants of the scenario hold.
@@ -39,7 +39,7 @@ _DRAWN: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\d+(?:\.\d+)?|(?<= of )[a-z]+(?:
 
 @dataclass(frozen=True)
 class Breach:
-    """What broke a law.
+    """A law that was broken.
 
     Attributes:
         type: its kind.

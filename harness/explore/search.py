@@ -66,7 +66,7 @@ class Cover:
 
 @dataclass(frozen=True)
 class Reached:
-    """What a stream has done so far. `shape` is that of the graph; `draws_faults` is False if none are drawn."""
+    """The work of a stream so far. `shape` is that of the graph; `draws_faults` is False if none are drawn."""
 
     stream: int
     runs: int = 0

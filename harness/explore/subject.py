@@ -1,4 +1,4 @@
-"""What is explored: an agent of a manifest, or a scenario that leaves answers open."""
+"""The subject of an exploration: an agent of a manifest, or a scenario that leaves answers open."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from harness.units import instant_text
 
 @dataclass(frozen=True)
 class Subject:
-    """What is explored.
+    """The subject of an exploration.
 
     Attributes:
         name: its name in messages.
@@ -57,12 +57,12 @@ class Subject:
 
     @property
     def declared(self) -> Declared:
-        """What its manifest declares."""
+        """The data that its manifest declares."""
         return self.graph.declared()
 
     @property
     def laws(self) -> Exploration:
-        """What must hold besides the rules that always do."""
+        """The laws that must hold besides the rules that always do."""
         return self.scenario.explore or Exploration()
 
     def head(self, file: Path) -> Keys:

@@ -60,7 +60,7 @@ def _places(shape: Shape, part: str) -> Iterator[tuple[Any, int | str | None]]:
 
 
 _FLAWS: Final = ("dead-", "unreach")
-"""How the codes of the problems begin by which a dialect tells that something never runs."""
+"""The beginnings of the codes by which a dialect tells that something never runs."""
 
 
 def _flaws(graph: Graph) -> Mapping[str, str]:

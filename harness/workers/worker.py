@@ -24,7 +24,7 @@ NOTE_SIZE: Final = 400
 
 
 Work = Callable[[int, Scenario, Settings, Callable[[Any], None]], None]
-"""What a worker does for a scenario: its number, the scenario, its settings, and a function that tells the parent."""
+"""The work for a scenario: takes its number, the scenario, its settings, and a function that tells the parent."""
 
 
 class Task(NamedTuple):

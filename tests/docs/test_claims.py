@@ -29,6 +29,7 @@ PLUGIN_ONLY_OPTIONS = {
     "--harness-changed",
     "--harness-env",
     "--harness-gate",
+    "--harness-explore",
     "--harness-shard",
     "--harness-variants",
 }
