@@ -50,22 +50,37 @@ class Beginning:
         Raises:
             FormatError: a key or a value is wrong.
         """
-        from harness.authoring.writer import file_text
         from harness.graph.to_json import to_json
         from harness.scenario.load import load_file
+        from harness.source.document import shown_path, unwritten
 
         keys = {**self.keys, **(self.turns[0] if len(self.turns) == 1 else {"turns": self.turns})}
         keys |= {"expect": to_json(dict(expect))} if expect else {}
+        head = {"harness": 1, "manifest": manifest or str(self.manifest)}
         try:
-            text = file_text({"harness": 1, "manifest": manifest or str(self.manifest)}, [keys])
-        except TypeError as error:  # no data
+            document = unwritten({**head, "scenarios": [keys]}, file=shown_path(self.file))
+        except (TypeError, UnicodeEncodeError) as error:
             hint = "a callable stands for a whole stub, and hooks are dotted paths"
             raise FormatError(Problem("wrong-type", f"a value is no data: {error}", hint=hint)) from None
         try:
-            [found] = load_file(self.file, self.settings, text=text).scenarios
+            [found] = load_file(self.file, self.settings, document=document).scenarios
         except FormatError as error:
-            raise FormatError([_told(problem, text.splitlines()) for problem in error.problems]) from None
+            raise self._told(head, keys) or error from None
         return found
+
+    def _told(self, head: Mapping[str, Any], keys: Mapping[str, Any]) -> FormatError | None:
+        """Return the error of a wrong scenario with what is written there, in place of where."""
+        from harness.authoring.writer import file_text
+        from harness.scenario.load import load_file
+        from harness.source.document import parse, shown_path
+
+        text = file_text(head, [keys])
+        try:
+            document = parse(text, file=shown_path(self.file), yaml="1.2", error=FormatError)
+            load_file(self.file, self.settings, document=document)
+        except FormatError as error:
+            return FormatError([_in_no_file(problem, text.splitlines()) for problem in error.problems])
+        return None
 
     @contextmanager
     def loaded(self) -> Iterator[Scenario]:
@@ -146,7 +161,7 @@ def _located(manifest: Path, file: Path) -> str:
     raise FormatError(Problem("missing-file", text, hint=hint_for_missing(manifest)))
 
 
-def _told(problem: Problem, lines: Sequence[str]) -> Problem:
+def _in_no_file(problem: Problem, lines: Sequence[str]) -> Problem:
     """Return a problem of a scenario that is in no file: with what is written there, in place of where."""
     line = problem.span.line if problem.span is not None else 0
     written = f": {lines[line - 1].strip()}" if 0 < line <= len(lines) else ""

@@ -6,6 +6,7 @@ import asyncio
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
@@ -72,7 +73,6 @@ class Run:
         error: `{type, message, node, …}` of the failure, or None.
         digest: the SHA-256 of the trace: two runs with the same digest are equal.
         coverage: `{nodes, edges, branches}` that it reached.
-        trace: the events, see docs/results.md.
     """
 
     status: str
@@ -88,8 +88,14 @@ class Run:
     error: dict[str, Any] | None
     digest: str
     coverage: dict[str, Any]
-    trace: list[dict[str, Any]]
     _moment: Moment
+
+    @cached_property
+    def trace(self) -> list[dict[str, Any]]:
+        """The events, see docs/results.md."""
+        from harness.report.traces import restored
+
+        return [*restored(self._moment.outcome.events)]
 
     def calls(self, **matching: str) -> list[Call]:
         """Return its calls in order; with a kind and a name (glob), such as `tool="find_*"`, only those.
@@ -254,7 +260,6 @@ def run_from(beginning: Beginning, listener: Listener | None = None) -> Run:
         raise RuntimeError(_IN_LOOP)
     from harness.api.given import UNKNOWN, path_of
     from harness.api.moment import Moment
-    from harness.report.traces import restored
     from harness.scenario.run import run_scenario
     from harness.settings import Traces
 
@@ -271,6 +276,5 @@ def run_from(beginning: Beginning, listener: Listener | None = None) -> Run:
         **{each.name: getattr(observed, each.name) for each in fields(Run) if hasattr(observed, each.name)},
         digest=outcome.digest,
         coverage=outcome.coverage,
-        trace=[*restored(outcome.events)],
         _moment=moment,
     )

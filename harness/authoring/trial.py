@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.authoring.writer import file_text
+from harness.errors import FormatError
 from harness.scenario.load import load_file
 from harness.scenario.outcome import Outcome
 from harness.scenario.run import run_scenario
 from harness.settings import Settings, Traces
+from harness.source.document import parse, shown_path
 
 if TYPE_CHECKING:
     from harness.recording.human import Ask
@@ -45,7 +47,8 @@ def run_trial(
         SourceError: the scenario is not valid.
     """
     text = file_text(head, [scenario])
-    [found] = load_file(file, settings, text=text).scenarios
+    document = parse(text, file=shown_path(file), yaml="1.2", error=FormatError)
+    [found] = load_file(file, settings, document=document).scenarios
     if place is not None:
         found = replace(found, file=place[0], name=place[1])
     return run_scenario(replace(found, repeat=repeat), replace(settings, traces=Traces.ALL), ask=ask)

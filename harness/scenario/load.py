@@ -23,7 +23,7 @@ from harness.scenario.manifest_scenarios import completed_by_manifest, scenarios
 from harness.scenario.model import Scenario, ScenarioFile
 from harness.scenario.unread import with_twins
 from harness.settings import Settings
-from harness.source.document import Document, DocumentPath, hint_for_missing, parse, read, shown_path
+from harness.source.document import Document, DocumentPath, hint_for_missing, read, shown_path
 from harness.source.frames import located_defects
 from harness.source.models import in_file_order, validate
 
@@ -32,25 +32,27 @@ _SHARED_KEYS: Final = ("manifest", "dialect", "agent", "entry_point", "component
 _BY_NAME: Final = ("tools", "handlers", "agents", "scripts", "retrieval", "mcp", "llm", "human")
 
 
-def load_file(path: Path, settings: Settings | None = None, *, text: str | None = None) -> ScenarioFile:
+def load_file(
+    path: Path, settings: Settings | None = None, *, document: Document | None = None
+) -> ScenarioFile:
     """Return the scenarios of a scenario file, or of a manifest that contains some.
 
     Args:
         path: the file.
         settings: those of its project, which may have values for variables.
-        text: its text, if it is not written yet.
+        document: its content, if it is not written yet.
 
     Raises:
         FormatError: with all problems of the file, in file order.
         ManifestError: with all problems of the manifest, or it has no scenarios (`no-scenarios`).
     """
     with located_defects(path, error=FormatError):
-        return _loaded(path, settings or Settings(), text)
+        return _loaded(path, settings or Settings(), document)
 
 
-def _loaded(path: Path, settings: Settings, text: str | None) -> ScenarioFile:
+def _loaded(path: Path, settings: Settings, document: Document | None) -> ScenarioFile:
     if (
-        text is None
+        document is None
         and not path.name.endswith(SUFFIXES)
         and (own := scenarios_of_manifest(path, settings)) is not None
     ):
@@ -59,10 +61,8 @@ def _loaded(path: Path, settings: Settings, text: str | None) -> ScenarioFile:
             hint = f"write them into it, or into a scenario file: `harness new {shown_path(path)}` writes one"
             raise ManifestError(Problem("no-scenarios", message, hint=hint))
         return ScenarioFile(path, own)
-    if text is None:
+    if document is None:
         document = read(path, yaml="1.2", error=FormatError)
-    else:
-        document = parse(text, file=shown_path(path), yaml="1.2", error=FormatError)
     problems: list[Problem] = []
     names: Sequence[str] = ()
     try:

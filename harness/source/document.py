@@ -273,6 +273,51 @@ def parse(
     return Document(file, value, text, read_as.location(location))
 
 
+def unwritten(value: Any, *, file: str) -> Document:
+    """Return a document of values that are written nowhere: each is in an empty line of its own.
+
+    Raises:
+        TypeError: they are no data.
+        UnicodeEncodeError: a text has half of a surrogate pair.
+    """
+    data = _data(value)
+    location = _line_each(data, 0)
+    return Document(file, data, "\n" * location[1], location)
+
+
+def _line_each(value: Any, start: int) -> Location:
+    """Return the locations of values, each one character behind the one before it, and inside of what holds it."""
+    end = start + 1
+    if isinstance(value, dict):
+        entries = {}
+        for key, item in value.items():
+            below = _line_each(item, end)
+            entries[key] = (end, below[1], below)
+            end = below[1]
+        return start, end, entries
+    if isinstance(value, list):
+        items = []
+        for item in value:
+            items.append(_line_each(item, end))
+            end = items[-1][1]
+        return start, end, items
+    return start, end, None
+
+
+def _data(value: Any) -> Any:
+    """Return a copy of values as a file would have them."""
+    if isinstance(value, str):
+        value.encode()
+        return str.__str__(value)
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _data(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_data(item) for item in value]
+    raise TypeError(f"an object of type {type(value).__name__}")
+
+
 def read(
     path: str | Path,
     *,

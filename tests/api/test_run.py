@@ -74,6 +74,15 @@ def test_an_agent_runs_in_a_given_world() -> None:
     )
 
 
+def test_its_values_are_not_written_as_text_to_read_them_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.authoring.writer.file_text", Mock(side_effect=AssertionError))
+    run = harness.run(
+        TRIAGE, "hi", llm={"classify": ({"json": {"intent": "question"}},), "answer": "a: 'b'\r\n"}
+    )
+    assert run.output == "a: 'b'\r\n"
+    run.check(path=("classify", "answer"))
+
+
 def test_two_runs_alike_have_equal_digests() -> None:
     assert len({harness.run(TRIAGE, "hi", llm=QUESTION).digest for _ in range(2)}) == 1
 
@@ -280,6 +289,7 @@ def test_stubs_that_are_left_over_fail_a_check() -> None:
     (lambda: harness.run(TRIAGE, "x", llm={"classify": {"reply": len}}), "a callable stands for a whole stub"),
     (lambda: harness.run(TRIAGE, "x", hooks=[len]), "hooks are dotted paths"),  # type: ignore[list-item]
     (lambda: harness.run(TRIAGE, "x", mcp={"a": {"tools": 3}}), "tools: expected a list"),
+    (lambda: harness.run(TRIAGE, "x", llm=["\ud800"]), "a value is no data"),
 ])  # fmt: skip
 def test_wrong_keys_are_refused(use: Callable[[], Any], told: str) -> None:
     with pytest.raises(FormatError) as refused:
@@ -307,6 +317,16 @@ def test_what_no_run_could_fail_is_a_warning(expect: Any, told: str) -> None:
     with warnings.catch_warnings(action="error"):
         run.check()
         run.check(path=["classify", "open_ticket"])
+
+
+def test_it_is_told_once() -> None:
+    run = harness.run(TRIAGE, "I was charged twice", llm=BILLING)
+    with pytest.warns(UserWarning, match="cannot fail") as told:
+        run.check(calls=[], visits={"classify": {"$gte": 0}})
+    assert [str(each.message).partition(", ")[0].partition(":")[0] for each in told] == [
+        "'calls' lists nothing",
+        "visits.classify cannot fail",
+    ]
 
 
 def test_judges_belong_in_scenarios() -> None:
