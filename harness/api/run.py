@@ -67,7 +67,7 @@ class Run:
         visits: the number of starts of each node.
         routes: the transitions, `[from, to]`.
         interrupts: the values that it paused with.
-        latency: `{total, nodes: {name: seconds}}`.
+        latency: `{total, nodes: {name: seconds}, visits: {name: [seconds]}}`; `visits` has nodes visited again.
         usage: `{llm_calls, input_tokens, output_tokens, cost, by_model, by_node}`.
         warnings: texts.
         error: `{type, message, node, …}` of the failure, or None.

@@ -111,35 +111,65 @@ def _reason(answer: Event) -> str:
 
 
 def latency(events: Sequence[Event], began: float, ended: float, *, inside: bool = False) -> dict[str, Any]:
-    """Return {total, nodes}: the time from `began` to `ended`, and the sum over the visits of each node.
+    """Return {total, nodes, visits}: the time from `began` to `ended`, and the sum over the visits of each node.
 
-    Unfinished visits count up to `ended`. With `inside`, nodes of nested graphs are included by their own names,
-    unless the outermost graph has a node of that name.
+    `visits` lists the durations for each node that was visited again; without any, it is left out. Unfinished visits
+    count up to `ended`. With `inside`, nodes of nested graphs are included by their own names, unless the outermost
+    graph has a node of that name.
     """
-    nodes = _seconds([event for event in events if event.get("graph") == ""], ended)
+    outermost = _visits([event for event in events if event.get("graph") == ""], ended)
+    nodes = {name: math.fsum(visits) for name, visits in outermost.items()}
     if inside:
-        nodes = {**_seconds([event for event in events if event.get("graph")], ended), **nodes}
+        inner = _visits([event for event in events if event.get("graph")], ended)
+        nodes = {**{name: math.fsum(visits) for name, visits in inner.items()}, **nodes}
+    again = {
+        name: [round(seconds, PRECISION) for seconds in visits]
+        for name, visits in outermost.items()
+        if len(visits) > 1
+    }
     return {
         "total": round(ended - began, PRECISION),
         "nodes": {name: round(seconds, PRECISION) for name, seconds in nodes.items()},
+        **({"visits": again} if again else {}),
     }
 
 
-def _seconds(events: Iterable[Event], ended: float) -> dict[str, float]:
-    """Return the total duration of the visits of each node."""
-    nodes: dict[str, float] = {}
-    running: dict[tuple[str, str], list[float]] = {}
+@dataclass(slots=True, eq=False)
+class _Visit:
+    """A visit of a node: its duration so far, and the time at which it began or went on."""
+
+    seconds: float
+    since: float
+
+
+def _visits(events: Iterable[Event], ended: float) -> dict[str, list[float]]:
+    """Return the durations of the visits of each node, in the order in which they began."""
+    found: dict[str, list[_Visit]] = {}
+    running: dict[tuple[str, str], list[_Visit]] = {}
+    paused: dict[tuple[str, str], list[_Visit]] = {}
+    order: dict[str, Any] = {}  # the node whose visit ended first is first
     for event in events:
-        if event["event"] in ENDS_OF_VISITS:
-            starts, began = running[event["graph"], event["node"]], event["at"] - event["latency"]
-            starts.remove(min(starts, key=lambda start: abs(start - began)))
-            nodes[event["node"]] = nodes.get(event["node"], 0.0) + event["latency"]
-        elif event["event"] in ("node_start", "node_resume"):
-            running.setdefault((event["graph"], event["node"]), []).append(event["at"])
-    for (_, name), starts in running.items():
-        for start in starts:
-            nodes[name] = nodes.get(name, 0.0) + ended - start
-    return nodes
+        kind = event["event"]
+        if kind in ENDS_OF_VISITS:
+            at, began = (event["graph"], event["node"]), event["at"] - event["latency"]
+            visit = min(running[at], key=lambda each: abs(each.since - began))
+            running[at].remove(visit)
+            visit.seconds += event["latency"]
+            order[event["node"]] = None
+            if kind == "node_pause":
+                paused.setdefault(at, []).append(visit)
+        elif kind in ("node_start", "node_resume"):
+            at = event["graph"], event["node"]
+            if kind == "node_resume" and paused.get(at):
+                visit = paused[at].pop(0)
+                visit.since = event["at"]
+            else:
+                visit = _Visit(0.0, event["at"])
+                found.setdefault(event["node"], []).append(visit)
+            running.setdefault(at, []).append(visit)
+    for visit in (visit for visits in running.values() for visit in visits):
+        visit.seconds += ended - visit.since
+    return {name: [visit.seconds for visit in found[name]] for name in order | found}
 
 
 def usage(events: Sequence[Event], price: Price) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -225,15 +226,20 @@ def _calls(line: Line) -> Iterator[tuple[Any, ...]]:
 
 
 def _visits(line: Line) -> Iterator[tuple[Any, ...]]:
-    """Yield (step, node, number of the visit, its latency). Results only have the sum for a node visited again."""
+    """Yield (step, node, number of the visit, its latency)."""
     steps = [step if isinstance(step, list) else [step] for step in line["path"]]
-    started = [str(node) for step in steps for node in step]
-    latencies, visits = line["latency"]["nodes"], dict.fromkeys(started, 0)
-    once = {node for node in visits if started.count(node) == 1}
+    visits = Counter(str(node) for step in steps for node in step)
+    once, again = line["latency"]["nodes"], line["latency"].get("visits", {})
+    seen: Counter[str] = Counter()
     for number, step in enumerate(steps, start=1):
         for node in map(str, step):
-            visits[node] += 1
-            yield number, node, visits[node], latencies.get(node) if node in once else None
+            seen[node] += 1
+            if visits[node] == 1:
+                latency = once.get(node)
+            else:  # results of an older version only have the sum
+                listed = again.get(node, ())
+                latency = listed[seen[node] - 1] if len(listed) == visits[node] else None
+            yield number, node, seen[node], latency
 
 
 class _Names:

@@ -228,6 +228,7 @@ class Latency(TypedDict):
 
     total: Amount | None
     nodes: dict[str, Amount]
+    visits: NotRequired[dict[str, list[Amount]]]
 
 
 class PartUsage(TypedDict):

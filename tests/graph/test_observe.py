@@ -81,3 +81,25 @@ def test_usage_is_listed_by_model_and_by_node() -> None:
     }
     assert {name: part["cost"] for name, part in usage["by_model"].items()} == {"m": 0.5, "free": None}
     assert (usage["llm_calls"], usage["cost"]) == (3, 0.5)
+
+
+def test_each_visit_of_a_node_has_its_latency() -> None:
+    def event(kind: str, node: str, at: float, latency: float = 0.0) -> dict[str, Any]:
+        return {"event": kind, "graph": "", "node": node, "at": at, "latency": latency}
+
+    events = [
+        event("node_start", "a", 0),
+        event("node_start", "a", 1),  # both run at once
+        event("node_end", "a", 3, 2),
+        event("node_pause", "a", 4, 4),
+        event("node_start", "b", 4),
+        event("node_end", "b", 5, 1),
+        event("node_resume", "a", 10),  # the visit that paused goes on
+        event("node_end", "a", 11, 1),
+        event("node_start", "a", 11),  # and one does not end
+    ]
+    assert observe.latency(events, 0, 13) == {
+        "total": 13,
+        "nodes": {"a": 9, "b": 1},
+        "visits": {"a": [5, 2, 2]},
+    }

@@ -59,7 +59,7 @@ def folder(tmp_path: Path, outcome: MakeOutcome, failed_check: MakeCheck) -> Pat
         usage=USAGE,
         calls=CALLS,
         path=["a", ["b", "c"], "a"],
-        latency={"total": 3.25, "nodes": {"a": 2.0, "b": 1.25, "c": 0.0}},
+        latency={"total": 3.25, "nodes": {"a": 2.0, "b": 1.25, "c": 0.0}, "visits": {"a": [0.5, 1.5]}},
     )
     failed = outcome("failed", scenario="other", checks=[failed_check(), failed_check("state")], repeat=1)
     return write(tmp_path / "monday", passed, failed)
@@ -115,8 +115,16 @@ def test_a_row_is_a_check_a_call_a_visit(folder: Path) -> None:
         [2, "c", 1],
         [3, "a", 2],
     ]
-    assert of_first["latency"].isna().tolist() == [True, False, False, True]  # results have only the sum of a
+    assert of_first["latency"].dt.total_seconds().tolist() == [0.5, 1.25, 0.0, 1.5]
     assert len(visits.merge(results.frame(), on=KEY)) == len(visits)
+
+
+def test_the_latency_of_a_visit_is_missing_if_results_only_have_the_sum(
+    tmp_path: Path, outcome: MakeOutcome
+) -> None:
+    older = outcome(path=["a", "b", "a"], latency={"total": 3.0, "nodes": {"a": 2.0, "b": 1.0}})
+    visits = harness.load_results(write(tmp_path / "monday", older)).visits()
+    assert visits["latency"].isna().tolist() == [True, False, True]
 
 
 def test_missing_figures_are_missing_not_zero(tmp_path: Path, outcome: MakeOutcome) -> None:
