@@ -234,15 +234,17 @@ def _read_value(proposed: Any) -> Any:
         default_flow_style=not in_editor,
     ).removesuffix("...\n")
     while True:
-        text = (
+        typed = (
             click.edit(text, extension=".yaml") or text
             if in_editor
             else _read_line("new value, as YAML", default=text.strip())
         )
         try:
-            return parse(text, file="value", yaml="1.2", error=FormatError).value
+            return parse(typed, file="value", yaml="1.2", error=FormatError).value
         except FormatError as error:
             click.echo(f"not YAML: {error.problems[0].one_line}")
+        if in_editor:  # there it can be repaired; at the prompt, Enter would give it again
+            text = typed
 
 
 def _read_line(question: str, suffix: str = ": ", default: str | None = None) -> str:

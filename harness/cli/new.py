@@ -14,6 +14,7 @@ import click
 
 from harness.cli import output as exit_code
 from harness.cli.options import PATH, env_option, flag
+from harness.cli.pasting import read_answer
 from harness.errors import FormatError, Problem
 from harness.graph.to_json import from_json
 from harness.scenario import SUFFIXES
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from harness.authoring.setting import Setting
     from harness.authoring.target import Target
     from harness.report.traces import RunTrace
+    from harness.scenario.outcome import Outcome
 
 _LONGEST_LINE = 4095
 """Bytes of a line, with its end, that a terminal passes on whole."""
@@ -222,7 +224,7 @@ def _from_run(
     keys = {"name": unused, **target.keys_for(setting), **own}
     keys |= {"input": given} if given is not None else {}
     if record:
-        return _write(target, [_recorded(target, keys, settings)])
+        return _write(target, [_recorded(target, manifest, keys, settings)])
     if live:
         real = replace(settings, record_mode=RecordMode.LIVE)
         [outcome] = run_trial(target.file, target.head, keys, real, ask=terminal_asker())
@@ -233,9 +235,7 @@ def _from_run(
             typed = printable(scenario_text(keys, 2), keep_newlines=True)
             click.echo(f"\nnothing was written; so far:\n{typed}", err=True)
             return exit_code.BAD_INPUT
-    if outcome.observed.status == "invalid":
-        why = str((outcome.observed.error or {}).get("message"))
-        raise FormatError(Problem("invalid-manifest", f"{shown_path(manifest)} cannot be run: {why}"))
+    _require_valid(outcome, manifest)
     head = {**outcome.identity, "format": "a run", "seed": outcome.seed, "now": outcome.now}
     trace = RunTrace(head, [*restored(outcome.events)])
     setting = replace(
@@ -251,7 +251,13 @@ def _from_run(
     return _write(target, [draft])
 
 
-def _recorded(target: Target, keys: dict[str, Any], settings: Settings) -> Draft:
+def _require_valid(outcome: Outcome, manifest: Path) -> None:
+    if outcome.observed.status == "invalid":
+        why = str((outcome.observed.error or {}).get("message"))
+        raise FormatError(Problem("invalid-manifest", f"{shown_path(manifest)} cannot be run: {why}"))
+
+
+def _recorded(target: Target, manifest: Path, keys: dict[str, Any], settings: Settings) -> Draft:
     """Record a run, and return the scenario that replays it."""
     from harness.authoring.from_trace import Draft, with_expectations
     from harness.authoring.trial import run_trial
@@ -261,9 +267,11 @@ def _recorded(target: Target, keys: dict[str, Any], settings: Settings) -> Draft
     keys = {**keys, "cassette": cassette}
     real = replace(settings, record_mode=RecordMode.NEW_EPISODES, record_in_ci=True)
     [made] = run_trial(target.file, target.head, keys, real, ask=terminal_asker())
+    _require_valid(made, manifest)
     if made.observed.error is not None and made.verdict == "error":
         error = made.observed.error
-        hint = "what was recorded is kept: the same command goes on from there"
+        is_kept = (settings.project / settings.cassettes / cassette).is_dir()
+        hint = "what was recorded is kept: the same command goes on from there" if is_kept else ""
         raise FormatError(Problem("not-recorded", f"{error['type']}: {error['message']}", hint=hint))
     trial = {**keys, "expect": {"status": made.observed.status}}
     first, other = run_trial(target.file, target.head, trial, settings, repeat=2)
@@ -297,15 +305,14 @@ def read_text(path: Path) -> str:
 
 
 def _ask(shown: str, prompt: str) -> str:
-    """Show a call at the terminal, and return the line that is typed."""
+    """Show a call at the terminal, and return what is typed: a line, or the lines that are pasted."""
     if shown:
         click.echo(f"\n{printable(shown, keep_newlines=True)}", err=True)
     while True:
         click.echo(f"{prompt}: ", nl=False, err=True)
-        typed = sys.stdin.readline()
-        if not typed:
-            raise EOFError
-        if not sys.stdin.isatty() or len(typed.encode()) <= _LONGEST_LINE:
+        typed = read_answer()
+        longest = max(len(line.encode()) for line in typed.splitlines(keepends=True))
+        if not sys.stdin.isatty() or longest <= _LONGEST_LINE:
             return typed.rstrip("\n")
         click.echo("too long: the terminal cuts lines at 4095 bytes; pipe the answers in", err=True)
 

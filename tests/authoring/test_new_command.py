@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from harness.cli.main import cli
 from harness.source.document import read
-from tests.recording.safety import BIN, Model, Project, parrots
+from tests.recording.safety import BIN, Model, Project, Terminal, parrots
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 New = Callable[..., Result]
@@ -167,6 +167,19 @@ def test_a_line_that_the_terminal_cut_is_asked_for_again(shop: Path) -> None:
     assert written["llm"] == {"classify": ["other"]}
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="its terminal does not mark what is pasted")
+def test_the_lines_that_are_pasted_are_one_answer(shop: Path) -> None:
+    command = ("new", "agents/shop.yaml", "--input", "hi", "-o", "new.scenario.yaml")
+    with Terminal(Project(shop, {}), "harness", *command) as terminal:
+        terminal.type_after("reply: \x1b[?2004h", "\x1b[200~Dear Ada,\n\nit is\non its way.\x1b[201~")
+        terminal.type_after("to end: \x1b[?2004h", "")
+        shown, code = terminal.end()
+    assert code == 0, shown
+    assert shown.rpartition("\x1b[?2004")[2].startswith("l")  # the terminal is left as it was
+    [written] = read(shop / "new.scenario.yaml", yaml="1.2").value["scenarios"]
+    assert written["llm"] == {"classify": ["Dear Ada,\n\nit is\non its way."]}
+
+
 @pytest.mark.parametrize(("typed", "told"), [
     ("find_order {number: 17}", "{number: 17} is not valid JSON"),
     ('find_orders {"number": 17}', "the model is not offered the tool find_orders"),
@@ -216,6 +229,7 @@ def test_a_scenario_is_named_after_the_last_message_of_its_input(harness: New, t
     ([], "give one MANIFEST"),
     (["agents/shop.yaml", "--live", "--record"], "mutually exclusive"),
     (["agents/shop.yaml", "--from", "x", "--live"], "--from has its input"),
+    (["app.py"], "name the agent in it, such as app.py:graph"),
     (["agents/shop.yaml", "--agent", "shopp"], "did you mean 'shop'?"),
     (["agents/broken.yaml", "--input", "x"], "entry point 'clasify' is not a node of agent 'shop'"),
     (["agents/broken.yaml", "--input", "x", "--live"], "entry point 'clasify' is not a node of agent 'shop'"),
@@ -226,6 +240,7 @@ def test_a_scenario_is_named_after_the_last_message_of_its_input(harness: New, t
 ])  # fmt: skip
 def test_wrong_uses_are_refused(args: list[str], told: str, shop: Path, harness: New) -> None:
     good = (shop / "agents/shop.yaml").read_text()
+    (shop / "app.py").write_text("graph = 1\n")
     (shop / "agents/broken.yaml").write_text(good.replace("entry_point: classify", "entry_point: clasify"))
     done = harness("new", *args)
     assert done.exit_code == 2
@@ -259,6 +274,15 @@ def test_the_answers_of_real_models_become_a_cassette(project: Project) -> None:
     assert written["cassette"] == "hello"
     assert "llm" not in written
     assert set(project.cassettes()) == {"hello/http.yaml", "hello/meta.yaml"}
+
+
+def test_a_run_that_recorded_nothing_does_not_say_that_something_is_kept(project: Project) -> None:
+    manifest = project.folder / "parrot.yaml"
+    manifest.write_text(manifest.read_text().replace("entry_point: say", "entry_point: sya"))
+    done = project.harness("new", "parrot.yaml", "--input", "Hello", "--record")
+    assert done.code == 2
+    assert "parrot.yaml cannot be run: " in done.err
+    assert "is kept" not in done.err
 
 
 # ---------------------------------------------------------------- from a trace

@@ -370,6 +370,21 @@ def test_all_changes_of_one_cause_are_accepted_with_one_answer(ran: Any, invoke:
     assert "nothing failed in the last run" in invoke("accept").output
 
 
+def test_a_value_that_is_no_yaml_is_not_proposed_again(ran: Any) -> None:
+    file = ran(CHANGED)
+    project = Project(Path.cwd(), {"EDITOR": "", "VISUAL": ""})
+
+    with Terminal(project, "harness", "accept") as terminal:
+        terminal.type_after("[e]dit? ", "e")
+        terminal.type_after("as YAML [y]: ", "[")
+        terminal.type_after("as YAML [y]: ", "")
+        terminal.type_after("[e]dit? ", "a")
+        shown, _ = terminal.end()
+
+    assert "not YAML" in shown
+    assert file.read_text() == HEAD + CHANGED.replace("{a: x}", "{a: y}")
+
+
 def test_ctrl_c_loses_nothing(ran: Any) -> None:
     file = ran(FOUR)
 
