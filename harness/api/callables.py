@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial, wraps
 from typing import Any, Final
 
+from harness.errors import FormatError, Problem
 from harness.graph.effects import EFFECTS
 from harness.source.document import DocumentPath
 from harness.world.spec import WorldSpec
@@ -141,6 +142,10 @@ def _listed(key: str, value: Any, path: DocumentPath, found: Callables) -> Any:
 def _entry(key: str, value: Any, path: DocumentPath, found: Callables) -> Any:
     if isinstance(value, list | tuple):
         return [_stub(key, each, (*path, at), found) for at, each in enumerate(value)]
+    if key == "mcp" and callable(value):
+        text = f"mcp: '{path[-1]}' is a server, in whose place no callable stands"
+        hint = "a callable answers one of its tools: {'tools': [{'name': …, 'stubs': [callable]}]}"
+        raise FormatError(Problem("wrong-type", text, hint=hint))
     if key == "mcp" and isinstance(value, Mapping) and isinstance(value.get("tools", ()), list | tuple):
         tools = [
             {**tool, "stubs": _listed(key, tool["stubs"], (*path, "tools", at, "stubs"), found)}

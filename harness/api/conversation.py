@@ -90,6 +90,8 @@ class Beginning:
 
         with manifest_of(self.manifest) as named:
             scenario = self.scenario({}, named)
+            if scenario.agent is not None:
+                _refuse_other_agent(scenario, self.settings)
             in_process = not isinstance(self.manifest, str | Path) or any(self.callables)
             worlds = [scenario.world, *(turn.world for turn in scenario.turns[1:])]
             for world, callables in zip(worlds, self.callables, strict=True):
@@ -121,6 +123,7 @@ def beginning_of(
 ) -> Beginning:
     """Return the beginning of a conversation, for the arguments of `run`. Raises as that does."""
     from harness.api.callables import WORLD_KEYS, without_callables
+    from harness.dialects.langgraph.target import is_object
     from harness.graph.to_json import to_json
     from harness.settings import Projects, RecordMode
     from harness.source.display import did_you_mean
@@ -140,6 +143,9 @@ def beginning_of(
         settings = Projects(record_mode=RecordMode(mode)).around(Path.cwd())
     if isinstance(manifest, str | Path):
         manifest = _located(Path(manifest), file)
+    if keys.get("agent") and (not isinstance(manifest, str) or is_object(Path(manifest))):
+        text = f"there is no agent '{keys['agent']}': an object is one agent, which has no name"
+        raise FormatError(Problem("unknown-agent", text, hint="leave `agent` out"))
     turn = {} if input is None else {"input": to_json(input)}
     return Beginning(manifest, {"name": name, **keys, **world}, [turn], [callables], file, settings)
 
@@ -159,6 +165,32 @@ def _located(manifest: Path, file: Path) -> str:
             return os.path.relpath(found, file.parent)
     text = f"manifest {shown_path(manifest)}: no such file"
     raise FormatError(Problem("missing-file", text, hint=hint_for_missing(manifest)))
+
+
+def _refuse_other_agent(scenario: Scenario, settings: Settings) -> None:
+    """Refuse an agent that the manifest has not, if its dialect would run another one and only warn of it.
+
+    Raises:
+        FormatError: there is no such agent.
+    """
+    from harness.dialects.load import load_graph
+    from harness.errors import SourceError
+    from harness.scenario.app_process import is_app
+    from harness.scenario.model import load_request
+    from harness.source.display import did_you_mean
+    from harness.source.document import shown_path
+
+    if is_app(scenario.manifests[0], scenario.dialect):  # these refuse it themselves
+        return
+    try:
+        graph = load_graph(load_request(scenario, settings, {}), scenario.dialect)
+    except SourceError:  # which the run tells
+        return
+    for warning in graph.warnings:
+        if warning.code == "other-agent":
+            text = f"{shown_path(scenario.manifests[0])} has no agent '{scenario.agent}'"
+            hint = did_you_mean(str(scenario.agent), [graph.name])
+            raise FormatError(Problem("unknown-agent", text, hint=hint))
 
 
 def _in_no_file(problem: Problem, lines: Sequence[str]) -> Problem:

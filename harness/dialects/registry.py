@@ -101,6 +101,10 @@ def dialect_of(path: Path, named_at: Span | None = None) -> Dialect:
     """
     if (claiming := _claiming(path)) is not None:
         return claiming
+    if path.suffix == ".py" and path.is_file():
+        text = f"{shown_path(path)} is a module of Python, not a manifest"
+        hint = f"name the agent in it, such as {shown_path(path)}:graph"
+        raise ManifestError(Problem("unknown-dialect", text, named_at, hint))
     found = detect_dialect(path, map(dialect_named, names()), named_at)
     if found.error is not None:
         raise found.error

@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from harness.errors import Span
+from harness.errors import Span, WorldError
 from harness.graph.effects import Effect, HTTPReply, LLMReply
 from harness.graph.to_json import compact_json, from_json
 from harness.matchers.regex import glob_matches, last_part_matches
@@ -158,6 +158,7 @@ class AnyStub(Placed):
 
         Raises:
             ValueError: the function gave what is no answer.
+            WorldError: the function gave nothing.
             Exception: whatever the function raises: the call fails with it.
         """
         if self.called is None:  # a copy: the caller may change it, and the stub may answer again
@@ -253,6 +254,9 @@ class LLMStub(AnyStub):
             return dict(given)
         if hasattr(given, "tool_calls") and hasattr(given, "content"):  # a message of LangChain
             return {"reply": str(given.content), "tool_calls": [dict(call) for call in given.tool_calls]}
+        if given is None:  # probably a `return` is missing
+            text = "a callable under `llm:` returned None: a text, data, or a mapping with the keys of a stub"
+            raise WorldError(f"{text} is expected")
         return {"json": given}
 
     def value(self, answer: dict[str, Any]) -> LLMReply:

@@ -146,7 +146,7 @@ def _answered(stub: AnyStub, effect: Effect) -> tuple[Any, Exception | None]:
     try:
         given = stub.answer_to(effect)
     except Exception as raised:
-        if stub.called is None:
+        if stub.called is None or isinstance(raised, WorldError):
             raise
         return None, raised
     try:

@@ -207,6 +207,18 @@ def test_an_async_callable_in_place_of_a_stub_cannot_wait() -> None:
     assert "give the stub a latency" in run.error["message"]
 
 
+def test_a_module_is_no_agent() -> None:
+    error = harness.run("support_tools.py", "x").error
+    assert error is not None
+    assert "name the agent in it, such as support_tools.py:graph" in error["message"]
+
+
+def test_a_model_that_answers_nothing_is_told() -> None:
+    run = harness.run(TRIAGE, "hi", llm={"classify": lambda request: None})
+    assert run.error is not None
+    assert "a callable under `llm:` returned None" in run.error["message"]
+
+
 def test_an_object_with_an_async_call_is_a_handler() -> None:
     class LookAt:
         async def __call__(self, given: Any) -> Any:
@@ -289,6 +301,9 @@ def test_stubs_that_are_left_over_fail_a_check() -> None:
     (lambda: harness.run(TRIAGE, "x", llm={"classify": {"reply": len}}), "a callable stands for a whole stub"),
     (lambda: harness.run(TRIAGE, "x", hooks=[len]), "hooks are dotted paths"),  # type: ignore[list-item]
     (lambda: harness.run(TRIAGE, "x", mcp={"a": {"tools": 3}}), "tools: expected a list"),
+    (lambda: harness.run(TRIAGE, "x", mcp={"a": len}), "mcp: 'a' is a server, in whose place no callable stands"),  # type: ignore[dict-item]
+    (lambda: harness.run(TRIAGE, "x", agent="triag"), "no agent 'triag'\n    did you mean 'triage'?"),
+    (lambda: harness.run(APP, "x", agent="app"), "an object is one agent, which has no name"),
     (lambda: harness.run(TRIAGE, "x", llm=["\ud800"]), "a value is no data"),
 ])  # fmt: skip
 def test_wrong_keys_are_refused(use: Callable[[], Any], told: str) -> None:
