@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, Literal
 
-from harness.errors import Span
+from harness.errors import ExpressionError, Span
 from harness.graph.declared import Schema
 from harness.graph.events import EventGraph
 from harness.graph.model import Graph
@@ -98,6 +98,8 @@ def failure(observed: Observation, graph: Graph) -> Breach:
     if error["code"] in _ENDLESS or error["type"] in _ENDLESS_TYPES:
         return _endless(observed, cause, place)
     at = place if frame else f"{error['node']} {_without_drawn(error['message'], graph)}"
+    if error["code"] == ExpressionError.code and error["where"]:  # its place is that of the expression
+        at = f"{error['where']} {_DRAWN.sub('…', error['message'])}"
     if error["type"] in _OF_FAULTS and frame is None:  # which of them it is makes no difference to the node
         return Breach("crash", cause, place, f"fault {error['node']}", f"{error['node'] or ''}")
     about = f"{error['node'] or ''} {error['type']}"

@@ -12,7 +12,7 @@ from harness.authoring.target import Target
 from harness.authoring.trial import run_trial
 from harness.authoring.writer import file_text
 from harness.dialects.registry import agents_of
-from harness.errors import SourceError
+from harness.errors import FormatError, Problem, SourceError
 from harness.explore.written import Keys
 from harness.graph.declared import Declared
 from harness.graph.model import Graph
@@ -22,6 +22,8 @@ from harness.scenario.load import load_file
 from harness.scenario.model import Exploration, Scenario
 from harness.scenario.outcome import Outcome
 from harness.settings import Projects, Settings
+from harness.source.display import did_you_mean
+from harness.source.document import parse, shown_path
 from harness.units import instant_text
 
 
@@ -97,13 +99,17 @@ def of_manifest(manifest: Path, agent: str | None, projects: Projects) -> Iterat
         SourceError: it is no manifest, is not valid, or has no such agent.
     """
     _, agents = agents_of(manifest, None)
+    if agent and agents and agent not in agents:
+        text = f"{shown_path(manifest)} has no agent '{agent}'"
+        raise FormatError(Problem("unknown-agent", text, hint=did_you_mean(agent, agents)))
     for name in [agent] if agent else agents if len(agents) > 1 else [None]:
         keys = {"agent": name} if name else {}
         file = manifest.with_name(manifest.name.partition(":")[0] + SUFFIXES[0])
         settings = projects.around(manifest.parent.resolve())
         head = {"harness": 1, "manifest": manifest.name}
         text = file_text(head, [{"name": f"explored {name or ''}".strip(), **keys}])
-        [scenario] = load_file(file, settings, text=text).scenarios
+        document = parse(text, file=shown_path(file), yaml="1.2", error=FormatError)
+        [scenario] = load_file(file, settings, document=document).scenarios
         graph = graph_outside_runs(scenario, settings)
         shown = f"{manifest}" + (f" {name}" if name else "")
         yield Subject(shown, scenario, graph, settings, keys, {})

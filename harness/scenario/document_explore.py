@@ -42,7 +42,7 @@ else:
 
 
 class Explore(_Invariants):
-    """The rules that no run may break, whatever the world answers; checked on every run, failed and paused ones too."""
+    """The rules that no run may break, whatever the world answers. Failed and paused runs are judged, too."""
 
     model_config = ConfigDict(title="'explore'")
 

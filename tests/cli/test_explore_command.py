@@ -1,0 +1,296 @@
+"""`harness explore` on small agents: what it finds, what it writes, what it refuses."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import forked
+from tests.cli.fixtures import Invoke, WriteFile
+from tests.recording.safety import Project, Terminal
+
+AGENT = """
+manifest_version: 1
+prompts: [{id: p, version: "1.0.0", instructions: "Answer with JSON: {\\"kind\\": \\"refund\\"}"}]
+llms: [{id: m, version: "1.0.0", provider: openai, model_name: parrot}]
+default_llm: {id: m}
+agents:
+  desk:
+    state:
+      fields:
+        - {name: messages, type: list, default: []}
+        - {name: kind, type: str, default: ""}
+        - {name: total, type: float, default: 10.0}
+    graph:
+      entry_point: sort
+      nodes:
+        - name: sort
+          type: call_llm
+          args:
+            prompt: [{role: messages, content: state.messages}]
+            state_updates: {kind: 'KIND'}
+          on_error: {retry: {max_attempts: 2, strategy: fixed, delay: 1}, fallback: sorry}
+        - {name: refund, type: set_state, args: {values: {total: 'TOTAL'}}}
+        - {name: sorry, type: set_state, args: {values: {kind: '"none"'}}}
+      edges:
+        - source: sort
+          branches: [{condition: 'state.kind == "refund"', target: refund}, {condition: 'BRANCH', target: sorry}]
+          default: __end__
+        - {source: refund, target: __end__}
+        - {source: sorry, target: __end__}
+"""
+SOUND = {
+    "KIND": 'json(llm_response.content)["kind"]',
+    "TOTAL": "state.total - 1.0",
+    "BRANCH": 'state.kind == "complaint"',
+}
+DEFECT = {**SOUND, "TOTAL": "[state.total][1]"}
+"""`refund` reads an item that is not there, once a model has answered `refund`."""
+
+
+@pytest.fixture
+def agent(write: WriteFile) -> Any:
+    """A function that writes `desk.yaml` with these parts."""
+
+    def make(parts: dict[str, str]) -> Path:
+        text = AGENT
+        for name, value in parts.items():
+            text = text.replace(name, value)
+        return write("desk.yaml", text)
+
+    return make
+
+
+def explored(invoke: Invoke, *args: str, runs: int = 240) -> dict[str, Any]:
+    invoke("explore", *args, "--runs", str(runs), "--json", "found.json")
+    found: dict[str, Any] = json.loads(Path("found.json").read_text(encoding="utf-8"))
+    return found
+
+
+def without_time(found: dict[str, Any]) -> dict[str, Any]:
+    return {**found, "findings": [{**each, "seconds": 0} for each in found["findings"]]}
+
+
+# ---------------------------------------------------------------- findings
+
+
+def test_a_defect_that_one_answer_reaches_is_found_and_written_as_a_scenario(
+    agent: Any, invoke: Invoke
+) -> None:
+    agent(DEFECT)
+
+    done = invoke("explore", "desk.yaml", "--runs", "240")
+
+    assert done.exit_code == 1
+    assert "crash  desk.yaml:22:67  ExpressionError in 'refund': index 1 is out of range" in done.output
+    assert "nodes 3/3" in done.output
+    [file] = Path("scenarios/found").iterdir()
+    assert file.name.startswith("desk-crash-refund-")
+    text = file.read_text(encoding="utf-8")
+    assert "llm: {sort: [{json: {kind: refund}}]}\n    expect: {status: completed}" in text
+    assert invoke("run", "scenarios").exit_code == 1  # it fails until the agent is mended
+    agent(SOUND)
+    assert invoke("run", "scenarios").exit_code == 0
+
+
+def test_the_json_has_runs_coverage_and_findings(agent: Any, invoke: Invoke) -> None:
+    agent(DEFECT)
+
+    found = explored(invoke, "desk.yaml", "--seed", "3")
+
+    assert (found["format"], found["runs"], found["seed"]) == ("harness-explore/1", 240, 3)
+    assert found["coverage"] == {"nodes": [3, 3], "edges": [5, 6], "branches": [4, 4]}
+    assert [(each["kind"], each["name"]) for each in found["unreached"]] == [("edge", "refund -> __end__")]
+    [finding] = found["findings"]
+    assert finding.keys() == {"id", "cause", "type", "where", "runs_until", "seconds", "scenario", "steps"}
+    assert (finding["type"], finding["steps"]) == ("crash", 2)
+    assert Path(finding["scenario"]).is_file()
+    assert 0 < finding["runs_until"] <= 240
+
+
+def test_a_sound_agent_has_no_finding(agent: Any, invoke: Invoke) -> None:
+    agent(SOUND)
+
+    done = invoke("explore", "desk.yaml", "--runs", "240")
+
+    assert done.exit_code == 0
+    assert not Path("scenarios").exists()
+    assert not Path(".harness").exists()
+
+
+def test_a_seed_gives_the_same_findings_with_any_number_of_processes(agent: Any, invoke: Invoke) -> None:
+    agent(DEFECT)
+
+    one = explored(invoke, "desk.yaml", "--out", "a")
+    Path("a").rename("b")
+    two = explored(invoke, "desk.yaml", "--out", "a", "-j", "2")
+
+    assert without_time(one) == without_time(two)
+
+
+def test_known_findings_are_tried_first(agent: Any, invoke: Invoke) -> None:
+    agent(DEFECT)
+    explored(invoke, "desk.yaml")
+
+    again = explored(invoke, "desk.yaml", runs=1)
+
+    assert [each["runs_until"] for each in again["findings"]] == [0]
+    assert len([*Path("scenarios/found").iterdir()]) == 1
+    assert Path(".harness/.gitignore").read_text() == "*\n"
+    agent(SOUND)
+    assert explored(invoke, "desk.yaml", runs=1)["findings"] == []
+
+
+def test_a_file_that_a_person_has_changed_is_kept(agent: Any, invoke: Invoke) -> None:
+    agent(DEFECT)
+    [finding] = explored(invoke, "desk.yaml")["findings"]
+    file = Path(finding["scenario"])
+    kept = file.read_text().replace("json: {kind: refund}", "json: {kind: other}")
+    file.write_text(kept)
+
+    [again] = explored(invoke, "desk.yaml")["findings"]
+
+    assert file.read_text() == kept
+    assert again["scenario"] == str(file).replace(".scenario.yaml", "-2.scenario.yaml")
+
+
+def test_what_nothing_can_reach_is_told_apart(agent: Any, invoke: Invoke) -> None:
+    agent({**SOUND, "BRANCH": "1 > 2"})
+
+    found = explored(invoke, "desk.yaml", "--faults", "none")
+
+    [sorry] = [each for each in found["unreached"] if each["kind"] == "branch" and "1 > 2" in each["name"]]
+    assert sorry["where"].startswith("desk.yaml:")
+    assert sorry["why"].startswith("no answer can lead there: the branch to 'sorry' is never taken")
+
+
+def test_faults_that_nothing_takes_up_are_found_beside_handling_or_when_asked_for(
+    agent: Any, invoke: Invoke
+) -> None:
+    text = agent(SOUND).read_text()
+    handler = text[text.index("          on_error") : text.index("        - {name: refund")]
+    Path("desk.yaml").write_text(text.replace(handler, ""))
+
+    quiet = explored(invoke, "desk.yaml")
+    asked = explored(invoke, "desk.yaml", "--faults", "rate_limit,timeout")
+
+    assert {each["type"] for each in quiet["findings"]} == {
+        "crash"
+    }  # replies that are no JSON, or lack a key
+    assert quiet["notes"] == [
+        "it handles no fault of models and services, so none is drawn (--faults KIND,… draws them)"
+    ]
+    assert [each["type"] for each in asked["findings"]].count("unhandled-fault") == 1
+
+
+# ---------------------------------------------------------------- a first suite
+
+
+def test_a_cover_takes_all_that_was_reached_and_passes(agent: Any, invoke: Invoke) -> None:
+    agent(SOUND)
+
+    explored(invoke, "desk.yaml", "--cover", "desk.scenario.yaml")
+    done = invoke("run", "desk.scenario.yaml", "--json", "lines.jsonl")
+
+    assert done.exit_code == 0
+    lines = [json.loads(line) for line in Path("lines.jsonl").read_text().splitlines()]
+    taken = {branch for line in lines for branch in line["coverage"]["branches"]}
+    assert len(taken) == 4
+    assert all(check["name"] != "status" or check["passed"] for line in lines for check in line["checks"])
+
+
+# ---------------------------------------------------------------- scenarios
+
+
+HALF = """
+harness: 1
+manifest: desk.yaml
+scenarios:
+  - name: money back
+    input: my money
+    llm: {sort: [{json: {kind: refund}}]}
+    explore:
+      EXPLORE
+"""
+
+
+def test_stubs_of_a_scenario_stay_and_its_invariants_are_judged(
+    agent: Any, write: WriteFile, invoke: Invoke
+) -> None:
+    agent(SOUND)
+    write("half.scenario.yaml", HALF.replace("EXPLORE", "never: [refund]"))
+
+    found = explored(invoke, "half.scenario.yaml", runs=16)
+
+    [finding] = found["findings"]
+    assert (finding["type"], finding["where"]) == ("invariant", "half.scenario.yaml:9:14")
+    text = Path(finding["scenario"]).read_text()
+    assert "input: my money\n    llm: {sort: [{json: {kind: refund}}]}\n    expect: {never: [refund]}" in text
+
+
+def test_failures_that_are_allowed_are_no_findings(agent: Any, write: WriteFile, invoke: Invoke) -> None:
+    agent(DEFECT)
+    write("half.scenario.yaml", HALF.replace("EXPLORE", "allow: [{node: refund, type: ExpressionError}]"))
+
+    assert explored(invoke, "half.scenario.yaml", runs=16)["findings"] == []
+
+
+def test_pytest_explores_scenarios_that_have_invariants(agent: Any, write: WriteFile) -> None:
+    agent(SOUND)
+    write("half.scenario.yaml", HALF.replace("EXPLORE", "never: [refund]"))
+
+    done = forked.run(["pytest", "-q", "-p", "no:cacheprovider", ".", "--harness-explore", "8"])
+
+    assert "invariant  half.scenario.yaml:9:14  never:" in done.stdout
+    assert "1 failed, 1 passed" in done.stdout
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (("desk.yaml", "--runs", "1", "--time", "1"), 2, "--runs and --time are mutually exclusive"),
+        (("desk.yaml", "--faults", "rate_limits"), 2, "did you mean 'rate_limit'?"),
+        (("gone.yaml",), 2, "gone.yaml: no such file or folder"),
+        (("desk.yaml", "--agent", "dest"), 2, "did you mean 'desk'?"),
+        (("desk.yaml", "--json", "gone/found.json"), 2, "gone/found.json cannot be written"),
+        (("empty.scenario.yaml",), 2, "empty.scenario.yaml"),
+        (("broken.yaml",), 3, "broken.yaml"),
+    ],
+)
+def test_what_cannot_be_explored_is_refused(
+    agent: Any, write: WriteFile, invoke: Invoke, args: tuple[str, ...], code: int, message: str
+) -> None:
+    agent(SOUND)
+    write("empty.scenario.yaml", "")
+    write("broken.yaml", "manifest_version: 1\nagents: {a: {graph: {nodes: 5}}}\n")
+
+    done = invoke("explore", *args)
+
+    assert (done.exit_code, message in done.output) == (code, True), done.output
+
+
+def test_a_key_that_is_no_invariant_is_refused(agent: Any, write: WriteFile, invoke: Invoke) -> None:
+    agent(SOUND)
+    write("half.scenario.yaml", HALF.replace("EXPLORE", "nevr: [refund]"))
+
+    done = invoke("explore", "half.scenario.yaml")
+
+    assert done.exit_code == 2
+    assert "half.scenario.yaml:9:7" in done.output
+    assert "did you mean 'never'?" in done.output
+
+
+def test_ctrl_c_keeps_what_was_found(agent: Any, tmp_path: Path) -> None:
+    agent(DEFECT)
+
+    with Terminal(Project(tmp_path), "harness", "explore", "desk.yaml", "--time", "600") as terminal:
+        terminal.type_after("1 finding", "\x03", end="")
+        shown, code = terminal.end()
+
+    assert code == 3
+    assert "interrupted after" in shown
+    assert [file.name[:18] for file in (tmp_path / "scenarios/found").iterdir()] == ["desk-crash-refund-"]
