@@ -110,7 +110,8 @@ class Attempts:
         draw = Draw(choose, self._mined, self._declared, self.plan.faults if self.draws_faults else ())
         given = [] if self._scenario.turns[0].input is not MISSING else list(inputs(draw))
         turns = tuple(Turn(input=value) for value in given) or self._scenario.turns
-        scenario = replace(self._scenario, turns=turns, conversation=len(turns) > 1)
+        laws = self.plan.laws.invariants  # in place of what one conversation is expected to do
+        scenario = replace(self._scenario, turns=turns, conversation=len(turns) > 1, expect=laws)
         drawn = Drawn(draw, self._most_visits)
         result = self._run(scenario, drawn)
         events = result.trace.events if result.trace is not None else []

@@ -47,7 +47,7 @@ def _scenario(cover: Cover, name: str, subject: Subject, file: Path) -> Keys:
     own = {
         "name": name,
         "description": "Written by `harness explore --cover` from one run: review what it expects.",
-        **subject.keys,
+        **subject.keys_for(cover.events),
     }
     ended = next(event["status"] for event in reversed(cover.events) if event["event"] == "end")
 

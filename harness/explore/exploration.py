@@ -75,7 +75,7 @@ def confirmed(found: Found, subject: Subject, out: Path) -> Finding | None:
     keys: Keys = {
         "name": clip(f"{broken.type}: {broken.cause}", 100),
         "description": "Found by `harness explore`. It fails until the agent is mended.",
-        **subject.keys,
+        **subject.keys_for(found.events),
         **keys_of(found.events, subject.is_app, subject.world),
     }
     expect = dict(broken.expect) or {"status": "completed"}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import dedent
 from typing import Any, Final
 
 from rich.live import Live
 from rich.text import Text
 
+from harness.authoring.writer import scenario_text
 from harness.explore.exploration import Explored, Finding, Merged
 from harness.explore.subject import Subject
 from harness.explore.unreached import PARTS, coverage
@@ -22,6 +24,9 @@ from harness.time.real import real
 FORMAT: Final = "harness-explore/1"
 _LINE_EVERY_S: Final = 10.0
 _MOST_UNREACHED: Final = 20
+_MOST_LINES: Final = 12
+"""Lines of a scenario that are shown; its file has all."""
+_NOT_SHOWN: Final = ("name", "description", "expect", "agent")
 
 
 class Report:
@@ -65,6 +70,8 @@ class Report:
         for file, finding in done.findings.items():
             broken = finding.breach
             self._line(f"  {broken.type}  {broken.where or ''}  {broken.cause}", "red")
+            for text in _world(finding).splitlines()[:_MOST_LINES]:
+                self._line(f"    {text}")
             until = (
                 f"found after {plural(finding.runs_until, 'run')}" if finding.runs_until else "known before"
             )
@@ -90,6 +97,12 @@ class Report:
 
     def _line(self, text: str, style: str = "") -> None:
         self._console.print(Text(printable(text), style), soft_wrap=True)
+
+
+def _world(finding: Finding) -> str:
+    """Return the input and the answers of a finding, as its scenario has them."""
+    shown = {key: value for key, value in finding.keys.items() if key not in _NOT_SHOWN}
+    return dedent(scenario_text(shown, 0).replace("- ", "  ", 1)) if shown else ""
 
 
 def _parts(taken: Any) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from harness.authoring.setting import Setting, keys_of_scenario, world_of_scenario
 from harness.authoring.target import Target
@@ -16,6 +16,7 @@ from harness.errors import FormatError, Problem, SourceError
 from harness.explore.written import Keys
 from harness.graph.declared import Declared
 from harness.graph.model import Graph
+from harness.graph.trace import Event
 from harness.scenario import SUFFIXES
 from harness.scenario.app_process import graph_outside_runs, is_app
 from harness.scenario.load import load_file
@@ -25,6 +26,11 @@ from harness.settings import Projects, Settings
 from harness.source.display import did_you_mean
 from harness.source.document import parse, shown_path
 from harness.units import instant_text
+
+LONG_S: Final = 3600
+"""The limit of virtual seconds of a run that no scenario limits: retries and people may take long."""
+_USUAL_S: Final = 30
+"""The limit of a scenario that gives none."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,11 @@ class Subject:
         """The laws that must hold besides the rules that always do."""
         return self.scenario.explore or Exploration()
 
+    def keys_for(self, events: Sequence[Event]) -> Keys:
+        """Return the keys that a scenario of a run has besides its input and world."""
+        is_long = any(event["at"] > _USUAL_S for event in events[-1:]) and "timeout" not in self.keys
+        return {**self.keys, **({"timeout": LONG_S} if is_long else {})}
+
     def head(self, file: Path) -> Keys:
         """Return the other keys of a file with its scenarios."""
         return {"harness": 1, "manifest": self._setting.manifest_from(file.parent)}
@@ -107,7 +118,8 @@ def of_manifest(manifest: Path, agent: str | None, projects: Projects) -> Iterat
         file = manifest.with_name(manifest.name.partition(":")[0] + SUFFIXES[0])
         settings = projects.around(manifest.parent.resolve())
         head = {"harness": 1, "manifest": manifest.name}
-        text = file_text(head, [{"name": f"explored {name or ''}".strip(), **keys}])
+        long = {"timeout": LONG_S}
+        text = file_text(head, [{"name": f"explored {name or ''}".strip(), **long, **keys}])
         document = parse(text, file=shown_path(file), yaml="1.2", error=FormatError)
         [scenario] = load_file(file, settings, document=document).scenarios
         graph = graph_outside_runs(scenario, settings)
