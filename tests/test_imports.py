@@ -35,7 +35,7 @@ LAYERS = [
     {"authoring"},
     {"api", "variants"},
     {"evolution", "explore"},
-    {"strategies"},
+    {"mutation", "strategies"},
     {"plugin", "cli"},
 ]
 LAYER = {part: number for number, parts in enumerate(LAYERS) for part in parts}

@@ -44,6 +44,11 @@ def file_text(head: Mapping[str, Any], scenarios: Sequence[Mapping[str, Any]]) -
     return f"{top}scenarios:\n" + "\n".join(scenario_text(each, _STEP) for each in scenarios)
 
 
+def mapping_text(mapping: Mapping[str, Any]) -> str:
+    """Return the keys of a mapping as YAML, a line or more for each, without a line break at the end."""
+    return "\n".join(line for key, value in mapping.items() for line in _entry(key, value, 0))
+
+
 def scenario_text(scenario: Mapping[str, Any], indent: int) -> str:
     """Return a scenario as an item of a list whose dashes stand at the column `indent`, from 0."""
     lines = [

@@ -22,6 +22,7 @@ COMMANDS = {
     "score": "Compare variants of an agent: which is better, and how certain that is.",
     "explore": "Look for a conversation that breaks an agent, and write it down.",
     "evolve": "Search for better prompts, temperatures and tools of an agent.",
+    "mutate": "Make small faults in agents: which of them do the scenarios notice?",
     "gate": "Check a run against rules, and against an earlier run.",
     "baseline": "Save a run as a baseline for later comparisons.",
     "new": "Write a scenario from one run of an agent, or from a trace.",

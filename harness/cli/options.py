@@ -53,6 +53,23 @@ def _jobs(text: str) -> int:
     return int(text)
 
 
+def share(text: str) -> float:
+    """Parse a share from 0 to 1.
+
+    Raises:
+        ValueError: the text is not one.
+    """
+    text = text.strip()
+    try:
+        number = float(text.removesuffix("%"))
+    except ValueError:
+        raise ValueError(f"'{text}' is not a number from 0 to 1") from None
+    if not text.endswith("%") and 0 <= number <= 1:
+        return number
+    meant = f"; did you mean {number / 100:g}?" if 0 <= number <= 100 else ""
+    raise ValueError(f"'{text}' is not a share from 0 to 1{meant}")
+
+
 # ---------------------------------------------------------------- which scenarios
 
 

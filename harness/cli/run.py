@@ -27,6 +27,7 @@ from harness.cli.options import (
     report_option,
     selection_options,
     shard_option,
+    share,
     start_workers,
 )
 from harness.cli.output import print_problems
@@ -37,23 +38,6 @@ if TYPE_CHECKING:
     from harness.cli.selection import Selection
     from harness.cli.session import Session
     from harness.selection.keywords import Shard
-
-
-def _share(text: str) -> float:
-    """Parse a share from 0 to 1.
-
-    Raises:
-        ValueError: the text is not one.
-    """
-    text = text.strip()
-    try:
-        number = float(text.removesuffix("%"))
-    except ValueError:
-        raise ValueError(f"'{text}' is not a number from 0 to 1") from None
-    if not text.endswith("%") and 0 <= number <= 1:
-        return number
-    meant = f"; did you mean {number / 100:g}?" if 0 <= number <= 100 else ""
-    raise ValueError(f"'{text}' is not a share from 0 to 1{meant}")
 
 
 def _fail_under(report: Path, bound: float, *, to_stderr: bool = False) -> int:
@@ -95,7 +79,7 @@ Exit codes, the first that applies:
 @click.option(
     "--fail-under",
     "fitness",
-    type=Parsed("share", _share),
+    type=Parsed("share", share),
     metavar="X",
     help="Exit with 1 if the fitness is below X (0 to 1), as the rule min_fitness of `harness gate`.",
 )

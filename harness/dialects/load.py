@@ -159,7 +159,7 @@ def _load(key: _Key) -> _CacheEntry:
     for path in request.paths:
         request.record(path)
     try:
-        graph = dialect.load(request)
+        graph = request.changes.graph(dialect.load(request), request.path)
     except ManifestError as error:
         raise _with_likely_dialect(error, request, key.dialect) from None
     return _CacheEntry(replace(graph, sources=request.files()), request.stamps)

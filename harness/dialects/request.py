@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
 from harness.errors import ManifestError, Problem, Span
+from harness.graph.faults import Fault, with_faults
+from harness.graph.model import Graph
 from harness.graph.native import Invocation
 from harness.source.display import clip, did_you_mean
 from harness.source.document import Document, hint_for_missing, is_special, read, real_path, shown_path
@@ -41,13 +43,19 @@ class Changes:
     texts     the replaced texts; in a file that is not YAML or JSON, one at line 1, column 1 replaces the whole file
     patch     operations of a JSON Patch (RFC 6902)
     patch_at  the location of the patch, for messages
-    patched   the manifest that the patch applies to
+    patched   the manifest that the patch and the faults apply to
+    faults    faults of its compiled graph
     """
 
     texts: tuple[TextReplacement, ...] = ()
     patch: tuple[Mapping[str, Any], ...] = ()
     patch_at: Span | None = None
     patched: Path | None = None
+    faults: tuple[Fault, ...] = ()
+
+    def graph(self, graph: Graph, path: Path) -> Graph:
+        """Return the graph compiled from the manifest at `path`, with the faults of that manifest."""
+        return with_faults(graph, self.faults) if self.faults and real_path(path) == self.patched else graph
 
     def apply(self, document: Document, path: Path) -> Document:
         """Return `document`, read from the file at `path`, with the changes to that file.

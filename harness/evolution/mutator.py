@@ -32,7 +32,7 @@ from harness.world.spec import WorldSpec
 from harness.world.stub_models import AnyStub
 from harness.world.stubs import StubList
 
-_PLACEHOLDER: Final = re.compile(
+PLACEHOLDER: Final = re.compile(
     r"\$\{[^{}\n]+\}"  # ${VAR}
     r"|\{\{[^{}\n]+\}\}"  # {{name}}
     r"|\{%[^\n]*?%\}"  # {% if … %}
@@ -42,7 +42,7 @@ _PLACEHOLDER: Final = re.compile(
 
 def placeholders(text: str) -> set[str]:
     """Return the placeholders of a text, without spaces."""
-    return {re.sub(r"\s+", "", found) for found in _PLACEHOLDER.findall(text)}
+    return {re.sub(r"\s+", "", found) for found in PLACEHOLDER.findall(text)}
 
 
 def placeholder_difference(before: str, after: str) -> str:

@@ -14,7 +14,7 @@ from harness.report.reading import RESULTS, SCORE
 from harness.report.traces import FOLDER, LAST_WHOLE
 from harness.source.document import shown_path
 
-_OF_A_REPORT: Final = (RESULTS, "summary.json", "session.json", "scoring.json", SCORE)
+_OF_A_REPORT: Final = (RESULTS, "summary.json", "session.json", "scoring.json", "mutation.json", SCORE)
 _SIGNATURE: Final = re.compile(rb'\s*\{\s*"format":\s*"harness-[a-z]+/')
 _FOLDERS: Final = {FOLDER, LAST_WHOLE, ".before"}
 _HARMLESS: Final = {".gitignore", ".DS_Store"}

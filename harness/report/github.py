@@ -78,6 +78,21 @@ def _annotation(line: Line, root: Path) -> str:
     return f"::error {properties}::{_data(text)}"
 
 
+def annotate_survivors(mutants: Iterable[Mapping[str, Any]], write: Callable[[str], object]) -> None:
+    """Annotate the mutants that no scenario noticed, at most ten. Does nothing outside GitHub Actions."""
+    survivors = [each for each in mutants if each["outcome"] == "survived"] if in_actions() else []
+    for each in survivors[:_MAX_ANNOTATIONS]:
+        found = _in_repository(f"{each['where']}:1", _root()) | {
+            "title": printable(f"survived: {each['id']}")
+        }
+        text = printable(clip(f"{each['diff']}\n{each['suggestion'] or ''}", _MAX_LENGTH), keep_newlines=True)
+        properties = ",".join(f"{name}={_property(value)}" for name, value in found.items())
+        write(allow_command(f"::warning {properties}::{_data(text)}"))
+    if len(survivors) > _MAX_ANNOTATIONS:
+        more = plural(len(survivors) - _MAX_ANNOTATIONS, "more mutant")
+        write(allow_command(f"::notice::{more} survived, see mutation.json"))
+
+
 def _locations(checks: Iterable[Mapping[str, Any]]) -> list[str | None]:
     return [check.get("where") for check in checks]
 

@@ -64,6 +64,12 @@ def pack_trace(outcome: Outcome) -> bytes:
     return b"".join([*pieces, gzip.flush()])
 
 
+def unpack_trace(content: bytes) -> list[dict[str, Any]]:
+    """Return the events of what `pack_trace` returned, with shared values restored."""
+    lines = zlib.decompress(content, _GZIP).decode().splitlines() if content else []
+    return list(restored(json.loads(line) for line in lines[1:]))
+
+
 def _batches(events: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
     """Yield the lines in batches that compress well and use little memory."""
     lines: list[str] = []

@@ -39,7 +39,7 @@ from harness.scenario.app_server import (
     serve_workers,
 )
 from harness.scenario.evaluation import dead_worker_outcomes
-from harness.scenario.model import Scenario, load_request
+from harness.scenario.model import Scenario, load_request, real_timeout_of
 from harness.scenario.outcome import Outcome
 from harness.scenario.real_limit import RealTimeExceeded
 from harness.scenario.recording import as_recorded
@@ -119,7 +119,7 @@ def outcomes_of_app(
         except HarnessError as error:
             yield from dead_worker_outcomes(scenario, error, number)
             return
-        limit_s = settings.real_timeout if settings.record_mode is RecordMode.NONE else None
+        limit_s = real_timeout_of(scenario, settings) if settings.record_mode is RecordMode.NONE else None
         yield from _received(app.connection, child, scenario, [number], limit_s)
 
 

@@ -99,6 +99,8 @@ class Variation:
     """True if the graph may differ, since its manifest, a part of it, or variables were changed."""
     is_same: bool = False
     """True if the scenario and its manifest already have all these values."""
+    real_timeout_s: float | None = None
+    """The most real seconds of one run, if that is less than the setting `real_timeout`."""
 
 
 @dataclass(frozen=True)
@@ -262,6 +264,12 @@ def load_request(
         changes=scenario.variation.changes if scenario.variation else Changes(),
         invocation=_invocation(scenario, settings),
     )
+
+
+def real_timeout_of(scenario: Scenario, settings: Settings) -> float:
+    """Return the most real seconds of one run of a scenario that makes no real calls."""
+    own = scenario.variation.real_timeout_s if scenario.variation is not None else None
+    return settings.real_timeout if own is None else min(own, settings.real_timeout)
 
 
 def _invocation(scenario: Scenario, settings: Settings) -> Invocation:

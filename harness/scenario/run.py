@@ -36,6 +36,7 @@ from harness.scenario.model import (
     load_request,
     place,
     problems_of_native_keys,
+    real_timeout_of,
     without_mutator,
 )
 from harness.scenario.names import names_unknown_in_run, unknown_names
@@ -177,7 +178,8 @@ def _repeat(
             if cassette is not None:
                 return _with_cassette(scenario, settings, repeat, cassette, graph)
             seed, start = scenario.seed + repeat, start_of(scenario, settings)
-            with real_limit(settings.real_timeout, progress.doing), clock_readings(start) as readings:
+            limit = real_limit(real_timeout_of(scenario, settings), progress.doing)
+            with limit, clock_readings(start) as readings:
                 result = run_once(scenario, settings, seed=seed, readings=readings, graph=graph)
                 return outcome_of(scenario, repeat, result, real.perf_counter() - began)
         except RealTimeExceeded as error:
@@ -205,7 +207,8 @@ def _with_cassette(
         backend, warnings = cassette.open(repeat)
         of_age, start = cassette.age_warnings(backend), start_of(scenario, settings, backend)
         backend.now = instant_text(start)
-        limit = real_limit(None if backend.is_real else settings.real_timeout, progress.doing)
+        limit_s = None if backend.is_real else real_timeout_of(scenario, settings)
+        limit = real_limit(limit_s, progress.doing)
         with limit, clock_readings(start) as readings:
             seed = scenario.seed + repeat
             result = run_once(scenario, settings, seed=seed, readings=readings, backend=backend, graph=graph)

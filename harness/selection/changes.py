@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +18,7 @@ from harness.source.document import real_path, shown_path
 
 HEAD: Final = "HEAD"
 _TIMEOUT_S: Final = 120.0
+_HUNK: Final = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,28 @@ def changes(folders: Iterable[Path], ref: str = HEAD) -> Changes:
     return Changes(ref, frozenset(files | {real_path(path) for path in files if path.is_symlink()}))
 
 
+class ChangedLines:
+    """The lines that were changed or added since a commit, and those around removed ones; all of a new file.
+
+    Raises:
+        FormatError: as `changes`.
+    """
+
+    def __init__(self, folders: Iterable[Path], ref: str = HEAD) -> None:
+        self._repositories = dict.fromkeys(_Repository.around(folder) for folder in dict.fromkeys(folders))
+        self._ref, self._ranges = ref, dict[Path, list[tuple[int, int]]]()
+        self.files = changes(folders, ref).files
+
+    def touches(self, file: Path, first: int, last: int) -> bool:
+        """True if a line from `first` to `last` of a file has changed. The path contains no links."""
+        if file not in self.files:
+            return False
+        if file not in self._ranges:
+            home = next((each for each in self._repositories if file.is_relative_to(each.top)), None)
+            self._ranges[file] = home.changed_lines(file, self._ref) if home is not None else []
+        return any(start <= last and end >= first for start, end in self._ranges[file])
+
+
 def is_ref(folder: Path, name: str) -> bool:
     """True if a name refers to a commit in the repository around a folder.
 
@@ -91,6 +116,24 @@ class _Repository:
         others = ("ls-files", "--others", "--exclude-standard", "-z")
         names = [*self._names(*diff), *self._names(*others)]
         return {self.top / os.fsdecode(name) for name in names if name}
+
+    def changed_lines(self, file: Path, ref: str) -> list[tuple[int, int]]:
+        """Return the first and last lines of each change of a file; of a new one, a range that has them all."""
+        name = os.path.relpath(file, self.top)
+        if not self._git("ls-files", "-z", "--", name).stdout:
+            return [(1, sys.maxsize)]
+        shown = (
+            "diff",
+            "--unified=0",
+            "--no-color",
+            "--no-ext-diff",
+            "--no-renames",
+            self._base(ref),
+            "--",
+            name,
+        )
+        hunks = _HUNK.findall(self._git(*shown).stdout.decode("utf-8", "replace"))
+        return [(int(start), int(start) + max(int(count or 1), 1) - 1) for start, count in hunks]
 
     def _base(self, ref: str) -> str:
         """Return the merge base of a ref and HEAD."""

@@ -96,6 +96,11 @@ class Document:
         start, end, _ = self._walk(path)[0]
         return start, end
 
+    def key_start(self, path: Sequence[str | int]) -> int:
+        """Return the offset in `text` of the key at the end of `path`, which must exist; of a list item, its own."""
+        children = self._walk(path[:-1])[0][2]
+        return children[path[-1]][0] if isinstance(children, dict) else self.extent_of(path)[0]
+
     def extent(self, line: int, column: int) -> tuple[int, int] | None:
         """Return the start and end offsets in `text` of the scalar that begins at a line and column, or None."""
         return _extent(self._location, self._lines.offset(line, column))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Final
 
@@ -66,6 +66,24 @@ def replace_value(
         or _apart(document, path, new, parse)
         or _handed_on(document, path, new, parse)
     )
+
+
+def remove_value(document: Document, path: DocumentPath, parse: Parse) -> str | None:
+    """Return the text of a document without the key or the list item at `path`.
+
+    Returns:
+        The text; None if no way to write it parses as wanted.
+    """
+    above, last = path[:-1], path[-1]
+    parent = document.at(above).value
+    if isinstance(parent, dict):
+        left: Any = {key: value for key, value in parent.items() if key != last}
+        ways = _key_removals(document, path, [*parent])
+    else:
+        at = int(last)
+        left, ways = [*parent[:at], *parent[at + 1 :]], _removals(document, above, at)
+    wanted = changed(document.value, above, left)
+    return _first(document, parse, wanted, ways) or replace_value(document, above, left, parse)
 
 
 def changed(value: Any, path: DocumentPath, new: Any) -> Any:
@@ -199,6 +217,18 @@ def _content_end(document: Document, path: DocumentPath) -> int:
 def _after_properties(text: str, start: int, end: int) -> int:
     found = _PROPERTIES.match(text, start, end)
     return found.end() if found else start
+
+
+def _key_removals(document: Document, path: DocumentPath, keys: Sequence[str]) -> Iterator[Replacement]:
+    text, at = document.text, keys.index(str(path[-1])) if path[-1] in keys else 0
+    key, stop = document.key_start(path), _content_end(document, path)
+    begin, end = text.rfind("\n", 0, key) + 1, text.find("\n", stop) + 1
+    yield Replacement(begin, end or len(text), "")
+    if at + 1 < len(keys):
+        yield Replacement(key, document.key_start((*path[:-1], keys[at + 1])), "")
+    if at:
+        yield Replacement(_content_end(document, (*path[:-1], keys[at - 1])), stop, "")
+    yield Replacement(key, stop, "")
 
 
 # ---------------------------------------------------------------- items of lists

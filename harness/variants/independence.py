@@ -39,14 +39,17 @@ def _no_difference_reason(scenario: Scenario, projects: Projects) -> str:
         return "it is the baseline"
     if variation.is_same:
         return SAME_AS_BASELINE
-    settings = projects.of(scenario.file)
-    differs = (
-        variation.changes_graph
-        or settings.record_mode is RecordMode.LIVE
+    reads = variation.changes_graph or reads_requests(scenario, projects.of(scenario.file))
+    return "" if reads else _UNREAD
+
+
+def reads_requests(scenario: Scenario, settings: Settings) -> bool:
+    """True if an answer to the agent may depend on the prompt or the model."""
+    return (
+        settings.record_mode is RecordMode.LIVE
         or cassette_name(scenario, settings) is not None
         or any(_answers_agent(stub, scenario, settings) for stub in _reading(scenario))
     )
-    return "" if differs else _UNREAD
 
 
 def _reading(scenario: Scenario) -> list[LLMStub]:

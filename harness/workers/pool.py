@@ -24,7 +24,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.errors import FormatError, WorkerDied, WorkerNotStarted
-from harness.scenario.model import Scenario
+from harness.scenario.model import Scenario, real_timeout_of
 from harness.settings import Projects
 from harness.time.real import real
 from harness.workers import fork_server
@@ -241,7 +241,7 @@ class WorkerPool:
         return True
 
     def _kill_if_too_late(self, worker: _Worker, scenario: Scenario) -> None:
-        limit_s = self._projects.of(scenario.file).real_timeout + OVERTIME_S
+        limit_s = real_timeout_of(scenario, self._projects.of(scenario.file)) + OVERTIME_S
         if self.permits is None and worker.ready and real.monotonic() - worker.since > limit_s:
             worker.too_late = True
             worker.process.kill()
@@ -256,7 +256,7 @@ class WorkerPool:
         if not self._has_started:  # every other worker would fail in the same way
             raise WorkerNotStarted(worker.process.exitcode)
         doing = worker.note.value.decode("utf-8", "replace")
-        limit_s = self._projects.of(scenario.file).real_timeout
+        limit_s = real_timeout_of(scenario, self._projects.of(scenario.file))
         late = worker.too_late
         error = RealTimeExceeded(limit_s, doing) if late else WorkerDied(worker.process.exitcode, doing)
         for outcome in dead_worker_outcomes(scenario, error, worker.repeats):

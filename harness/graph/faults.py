@@ -1,0 +1,89 @@
+"""Faults that are made in a compiled graph, as a mutant has one: of nodes, of what they write, of the state.
+
+They are the same in every dialect. A node with a router that reads more than the state keeps its calls when it is
+skipped, since only they tell where the run goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from harness.graph.events import EventGraph
+from harness.graph.model import Channel, Graph, Node, NodeContext, NodeFunction, State, Update
+
+Kind = Literal["skip", "twice", "drop", "overwrite", "append"]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault of a compiled graph.
+
+    Attributes:
+        kind: `skip`: the update of the node `name` is empty; `twice`: the node runs twice; `drop`: `key` is not in
+            its update; `overwrite`: what is written into the field `name` replaces its value, instead of being
+            merged into it; `append`: lists that are written into it are appended, instead of replacing its value.
+        name: the node, or the field of the state.
+        key: the key that is dropped.
+    """
+
+    kind: Kind
+    name: str
+    key: str = ""
+
+
+def with_faults(graph: Graph, faults: Sequence[Fault]) -> Graph:
+    """Return the graph with faults. A fault of a node or field that it does not have changes nothing."""
+    for fault in faults:
+        nodes = tuple(
+            _faulty(node, fault, graph) if node.name == fault.name else node for node in graph.nodes
+        )
+        channels = tuple(
+            replace(each, reducer=_reducer(each, fault.kind)) if each.name == fault.name else each
+            for each in graph.channels
+        )
+        of_field = fault.kind in ("overwrite", "append")
+        graph = replace(graph, channels=channels) if of_field else replace(graph, nodes=nodes)
+    return graph
+
+
+def _faulty(node: Node, fault: Fault, graph: Graph) -> Node:
+    made: NodeFunction
+    run = node.run
+    if fault.kind == "twice":
+
+        async def made(state: State, ctx: NodeContext) -> Update:
+            await run(state, ctx)
+            return await run(state, ctx)
+
+    elif fault.kind == "drop":
+
+        async def made(state: State, ctx: NodeContext) -> Update:
+            update = await run(state, ctx)
+            return replace(update, values=_without(update.values, fault.key))
+
+    elif graph.open_state or isinstance(graph, EventGraph):
+
+        async def made(state: State, ctx: NodeContext) -> Update:
+            return replace(await run(state, ctx), values=state if graph.open_state else {})
+
+    else:
+
+        async def made(state: State, ctx: NodeContext) -> Update:
+            return Update()
+
+    return replace(node, run=made)
+
+
+def _without(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    return {name: value for name, value in values.items() if name != key}
+
+
+def _reducer(channel: Channel, kind: Kind) -> Any:
+    before, initial = channel.reducer, channel.initial
+    if kind == "append":
+        return lambda old, new: [*old, *new] if isinstance(old, list) and isinstance(new, list) else new
+    if before is None or initial is None:
+        return lambda _old, new: new
+    return lambda _old, new: before(initial(), new)  # a value in the form that the merged one has

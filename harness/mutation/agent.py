@@ -1,0 +1,300 @@
+"""The mutants of an agent: of its documents, its prompts, and its compiled graph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from harness.dialects.load import files_read, load_prompts
+from harness.dialects.registry import dialect_named, dialect_of
+from harness.dialects.request import Changes, LoadRequest, TextReplacement
+from harness.errors import SourceError, Span
+from harness.evolution.mutator import PLACEHOLDER
+from harness.graph.faults import Fault
+from harness.mutation.dialects import DIALECTS, FIELDS, WRITES_KEYS
+from harness.mutation.mutant import Mutant, Texts, unified
+from harness.mutation.operators import Change, swap
+from harness.mutation.places import Place, places
+from harness.scenario.app_process import graph_outside_runs
+from harness.scenario.model import Scenario, load_request
+from harness.settings import Projects
+from harness.source.document import Document, read, real_path, relative_path, shown_path
+from harness.variants.application import main_manifest
+
+_SENTENCE: Final = re.compile(r"(?<=[.!?])[ \t]+(?=\S)|\n+")
+_DOCUMENTS: Final = (".yaml", ".yml", ".json")
+
+
+@dataclass
+class Seen:
+    """What the unchanged runs of an agent showed: the keys that each node wrote, and the fields that hold lists."""
+
+    keys: dict[str, dict[str, None]] = field(default_factory=dict)
+    lists: dict[str, None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Agent:
+    """An agent that scenarios run.
+
+    Attributes:
+        scenario: one of them.
+        users: the numbers of all of them.
+        seen: what their runs showed.
+    """
+
+    scenario: Scenario
+    users: tuple[int, ...]
+    seen: Seen = field(default_factory=Seen)
+
+
+def mutants(
+    agents: Iterable[Agent], projects: Projects, operators: Collection[str], root: Path
+) -> list[Mutant]:
+    """Return the mutants of agents, in the order of files and lines, each once. Their ids differ.
+
+    Args:
+        agents: the agents.
+        projects: the settings of their scenarios.
+        operators: the operators to use.
+        root: the folder that the paths in ids are relative to.
+    """
+    found: dict[str, Mutant] = {}
+    for agent in agents:
+        request = load_request(agent.scenario, projects.of(agent.scenario.file))
+        for made in _of_agent(agent, request, projects, operators, root):
+            known = found.get(made.id)
+            users = made.users if known is None else tuple(sorted({*known.users, *made.users}))
+            found[made.id] = replace(made, users=users)
+    return sorted(found.values(), key=lambda each: (each.where.file, each.where.line, each.id))
+
+
+def _of_agent(
+    agent: Agent, request: LoadRequest, projects: Projects, operators: Collection[str], root: Path
+) -> Iterator[Mutant]:
+    named = agent.scenario.dialect
+    try:
+        dialect = dialect_named(named) if named else dialect_of(request.path)
+    except SourceError:  # its runs say so
+        return
+    main = main_manifest(request.path, named)
+    if dialect.name in DIALECTS:
+        for file in _documents(request, named, main, dialect.detect):
+            document = read(file, yaml=dialect.yaml)
+            at = relative_path(file, root)
+            made = _Numbered(f"{at}:")
+            texts = Texts(document, dialect.yaml)
+            for operator, place, change in _changes(document, dialect.name, operators):
+                id_ = made.id(operator, [*place.names()], change.name)
+                yield _in_document(agent, id_, operator, place, change, texts, file)
+        if "prompt" in operators:
+            yield from _in_prompts(agent, request, dialect.yaml, root)
+    if {"node", "state"} & set(operators):
+        yield from _in_graph(agent, dialect.name, main, projects, operators, root)
+
+
+class _Numbered:
+    """Makes ids, with a number where several would be the same."""
+
+    def __init__(self, lead: str) -> None:
+        self._lead = lead
+        self._taken: dict[str, int] = {}
+
+    def id(self, operator: str, names: Sequence[str], change: str) -> str:
+        """Return an id that differs from those before."""
+        id_ = f"{operator}:{self._lead}{'/'.join(names)}:{change}"
+        self._taken[id_] = self._taken.get(id_, 0) + 1
+        return id_ if self._taken[id_] == 1 else f"{id_}~{self._taken[id_]}"
+
+
+def _documents(
+    request: LoadRequest, named: str | None, main: Path, detect: Callable[[Document], bool]
+) -> Iterator[Path]:
+    """Yield the documents of an agent: its manifest, those beside it, and the manifests nested in it."""
+    yield main
+    others = [real_path(path) for path in (*request.paths[1:], *files_read(request, named).files)]
+    for file in dict.fromkeys(others):
+        if file != main and file.suffix in _DOCUMENTS and file.is_file():
+            try:
+                if file in map(real_path, request.paths[1:]) or detect(read(file, yaml="1.2")):
+                    yield file
+            except SourceError:
+                continue
+
+
+# ---------------------------------------------------------------- documents
+
+
+def _changes(
+    document: Document, dialect: str, operators: Collection[str]
+) -> Iterator[tuple[str, Place, Change]]:
+    for row in DIALECTS[dialect]:
+        if row.operator not in operators:
+            continue
+        found = [place for pattern in row.patterns for place in places(document, pattern)]
+        if row.variation is not swap:
+            yield from ((row.operator, place, change) for place in found for change in row.variation(place))
+            continue
+        by_owner: dict[Any, list[Place]] = {}
+        for place in found:
+            by_owner.setdefault(place.owner, []).append(place)
+        for siblings in by_owner.values():
+            yield from ((row.operator, place, change) for place, change in swap(siblings))
+
+
+def _in_document(
+    agent: Agent, id_: str, operator: str, place: Place, change: Change, texts: Texts, file: Path
+) -> Mutant:
+    document = place.document
+    last = place.path[-1] if place.path else ""
+    where = document.span(place.path) if isinstance(last, int) else document.key_span(place.path)
+    source, target = place.owner, place.value if isinstance(place.value, str) else ""
+    if isinstance(place.value, dict):
+        target = next((v for k in ("target", "agent") if isinstance(v := place.value.get(k), str)), "")
+    return Mutant(
+        id=id_,
+        operator=operator,
+        change=change.name,
+        where=where,
+        lines=_lines(document, place),
+        diff=texts.diff_of_patch(change.operations),
+        changes=Changes(patch=change.operations, patched=real_path(file)),
+        users=agent.users,
+        node=place.owner,
+        names=change.names,
+        route=tuple(filter(None, (source, target))) if operator == "route" and source else (),
+    )
+
+
+def _lines(document: Document, place: Place) -> tuple[int, int]:
+    start, end = document.extent_of(place.part)
+    first = document.key_span(place.part).line if place.part else 1
+    return first, max(first, document.text.count("\n", 0, start + len(document.text[start:end].rstrip())) + 1)
+
+
+# ---------------------------------------------------------------- prompts
+
+
+def _in_prompts(agent: Agent, request: LoadRequest, yaml: Any, root: Path) -> Iterator[Mutant]:
+    try:
+        listed = load_prompts(request, agent.scenario.dialect)
+    except SourceError:
+        return
+    made = _Numbered("")
+    nodes = {node for node in agent.seen.keys}
+    for prompt in listed:
+        file = real_path(Path(prompt.where.file))
+        owner = prompt.id.partition(".")[0]
+        is_document = file.suffix in _DOCUMENTS
+        texts = Texts(read(file, yaml=yaml), yaml) if is_document else None
+        height = prompt.text.rstrip().count("\n")
+        for name, new in _prompt_changes(prompt.text):
+            span = prompt.where
+            diff = texts.diff_of_text(span, new) if texts else unified(prompt.text, new, shown_path(file))
+            yield Mutant(
+                id=made.id("prompt", [f"{relative_path(file, root)}:{prompt.id}"], name),
+                operator="prompt",
+                change=name,
+                where=span,
+                lines=(span.line, span.line + height + 1),
+                diff=diff,
+                changes=Changes(texts=(TextReplacement(file, span.line, span.column, new),)),
+                users=agent.users,
+                node=owner if owner in nodes and owner != prompt.id else None,
+                in_prompt=True,
+            )
+
+
+def _prompt_changes(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the changes of a prompt, each with its new text."""
+    cuts = [0, *(found.end() for found in _SENTENCE.finditer(text)), len(text)]
+    parts = [(one, other) for one, other in zip(cuts, cuts[1:], strict=False) if text[one:other].strip()]
+    for number, (start, end) in enumerate(parts if len(parts) > 1 else (), 1):
+        yield f"sentence-{number}-dropped", text[:start] + text[end:]
+    for found in PLACEHOLDER.finditer(text):
+        yield f"{found[0].strip('${}% ')}-dropped", text[: found.start()] + text[found.end() :]
+    if text.strip():
+        yield "emptied", ""
+
+
+# ---------------------------------------------------------------- compiled graphs
+
+
+def _in_graph(
+    agent: Agent, dialect: str, main: Path, projects: Projects, operators: Collection[str], root: Path
+) -> Iterator[Mutant]:
+    try:
+        graph = graph_outside_runs(agent.scenario, projects.of(agent.scenario.file))
+    except SourceError:
+        return
+    spans = {node.name: node.span for node in graph.nodes}
+    made = _Numbered(
+        f"{relative_path(main, root)}:{agent.scenario.agent or ''}{'/' * bool(agent.scenario.agent)}"
+    )
+
+    def mutant(operator: str, fault: Fault, told: str, span: Span | None, names: Sequence[str]) -> Mutant:
+        where = span or Span(shown_path(main), 1, 1)
+        is_node = fault.kind in ("skip", "twice", "drop")
+        return Mutant(
+            id=made.id(operator, names, told),
+            operator=operator,
+            change=told,
+            where=where,
+            lines=(where.line, where.line),
+            diff=f"  {'node' if is_node else 'field'} {fault.name}\n- {_BEFORE[fault.kind]}\n+ {_AFTER[fault.kind]}\n".replace(
+                "KEY", fault.key
+            ),
+            changes=Changes(patched=main, faults=(fault,)),
+            users=agent.users,
+            node=fault.name if is_node else None,
+        )
+
+    if "node" in operators:
+        for name, span in spans.items():
+            yield mutant("node", Fault("skip", name), "skipped", span, [name])
+            yield mutant("node", Fault("twice", name), "twice", span, [name])
+    if "state" not in operators:
+        return
+    if dialect not in WRITES_KEYS:
+        for name, keys in agent.seen.keys.items():
+            for key in keys if name in spans else ():
+                yield mutant("state", Fault("drop", name, key), "dropped", spans[name], [name, key])
+    fields = _fields(main, dialect)
+    for channel in graph.channels:
+        span = fields.get(channel.name)
+        if channel.reducer is not None and span is not None:
+            yield mutant("state", Fault("overwrite", channel.name), "overwritten", span, [channel.name])
+        elif channel.name in agent.seen.lists and span is not None:
+            yield mutant("state", Fault("append", channel.name), "appended", span, [channel.name])
+
+
+_BEFORE: Final = {
+    "skip": "runs",
+    "twice": "runs once",
+    "drop": "writes KEY",
+    "overwrite": "what is written is merged into the value",
+    "append": "what is written replaces the value",
+}
+_AFTER: Final = {
+    "skip": "is skipped: its update is empty",
+    "twice": "runs twice",
+    "drop": "does not write KEY",
+    "overwrite": "what is written replaces the value",
+    "append": "what is written is appended to the value",
+}
+
+
+def _fields(main: Path, dialect: str) -> Mapping[str, Span]:
+    """Return where the fields of the state are declared."""
+    if dialect not in FIELDS:
+        return {}
+    document = read(main, yaml=dialect_named(dialect).yaml)
+    return {
+        str(
+            place.value["name"] if isinstance(place.value, dict) and "name" in place.value else place.path[-1]
+        ): document.key_span(place.path)
+        for place in places(document, FIELDS[dialect])
+    }

@@ -1,0 +1,80 @@
+"""Equality of compiled graphs, by all that they are made of: also of what their functions have closed over.
+
+In doubt, two graphs differ. Locations do not count.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+from dataclasses import fields, is_dataclass
+from functools import partial
+from pathlib import PurePath
+from typing import Any, Final
+
+from harness.errors import Problem, Span
+from harness.graph.model import Graph
+from harness.source.document import Document
+
+_PLAIN: Final = (
+    str,
+    bytes,
+    int,
+    float,
+    complex,
+    bool,
+    type(None),
+    PurePath,
+    type,
+    types.ModuleType,
+    re.Pattern,
+)
+_OF_NO_MEANING: Final = (Span, Problem)
+
+
+def same_graph(one: Graph, other: Graph) -> bool:
+    """True if two graphs are equal."""
+    return _same(one, other, set())
+
+
+def _same(one: Any, other: Any, seen: set[tuple[int, int]]) -> bool:
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, _PLAIN):
+        return bool(one == other)
+    if isinstance(one, _OF_NO_MEANING):
+        return True
+    pair = id(one), id(other)
+    if pair in seen:
+        return True
+    seen.add(pair)
+    if isinstance(one, Document):
+        return _same(one.value, other.value, seen)
+    if isinstance(one, dict):
+        return [*one] == [*other] and all(_same(one[key], other[key], seen) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(_same(*each, seen) for each in zip(one, other, strict=True))
+    if isinstance(one, set | frozenset):
+        return bool(one == other)
+    return _same(_parts(one), _parts(other), seen) if _parts(one) is not None else bool(one == other)
+
+
+def _parts(value: Any) -> Any:
+    """Return what an object is made of; None if that is not known."""
+    if isinstance(value, types.FunctionType):
+        cells = [cell.cell_contents for cell in value.__closure__ or () if cell != types.CellType()]
+        return [value.__code__, value.__defaults__, value.__kwdefaults__, cells]
+    if isinstance(value, types.MethodType):
+        return [value.__func__, value.__self__]
+    if isinstance(value, partial):
+        return [value.func, value.args, value.keywords]
+    if isinstance(value, types.CodeType):
+        return [value.co_code, value.co_consts, value.co_names, value.co_freevars]
+    if is_dataclass(value):
+        return {each.name: getattr(value, each.name, None) for each in fields(value)}
+    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    if hasattr(value, "__dict__") or slots:
+        return {**getattr(value, "__dict__", {}), **{name: getattr(value, name, None) for name in slots}}
+    return None

@@ -1,0 +1,132 @@
+"""Runs chains: generators that ask for one run of a scenario after another, side by side on several processes.
+
+    chain ──yields a scenario──▶ its runs are made ──sent back──▶ chain … ──returns──▶ a result
+
+The runs of one chain follow each other, so what it does never depends on the number of processes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import count
+from typing import Any, Final, NamedTuple, TypeVar, overload
+
+from harness.report.results import record
+from harness.scenario.model import Scenario
+from harness.scenario.outcome import Outcome
+from harness.settings import Projects
+from harness.workers.pool import WorkerPool
+
+_UNKNOWN: Final = 1 << 40
+"""The number of runs, which is not known beforehand: more than there are."""
+
+
+class Run(NamedTuple):
+    """A run: its outcome, and its trace in the form of a file (`harness.report.traces`)."""
+
+    outcome: Outcome
+    trace: bytes
+
+
+Result = TypeVar("Result")
+Chain = Generator[Scenario, Sequence[Run], Result]
+
+
+class _Tasks(Sequence[Scenario]):
+    """The scenarios to run by number, as chains ask for them."""
+
+    def __init__(self, chains: Iterable[Chain[Any]], sample: Sequence[Scenario]) -> None:
+        self._waiting, self._sample = iter(chains), sample
+        self._ready: deque[tuple[Chain[Any], Scenario]] = deque()
+        self._running: dict[int, tuple[Chain[Any], Scenario]] = {}
+        self._runs: dict[int, list[Run]] = {}
+        self.results: deque[Any] = deque()
+
+    def __len__(self) -> int:
+        return _UNKNOWN
+
+    @overload
+    def __getitem__(self, number: int) -> Scenario: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[Scenario]: ...
+    def __getitem__(self, number: Any) -> Any:
+        return self._running[number][1]
+
+    def __iter__(self) -> Iterator[Scenario]:
+        return iter(self._sample)
+
+    def numbers(self) -> Iterator[int | None]:
+        """Yield the number of the next scenario; None if another one must end first."""
+        for number in count():
+            while not self._ready and (chain := next(self._waiting, None)) is not None:
+                self._go_on(chain, None)
+            while not self._ready:
+                if not self._running:
+                    return
+                yield None
+            self._running[number] = self._ready.popleft()
+            self._runs[number] = []
+            yield number
+
+    def add(self, number: int, run: Run) -> None:
+        """Add a run of a scenario."""
+        self._runs[number].append(run)
+
+    def end(self, number: int) -> None:
+        """Go on with the chain whose scenario has ended."""
+        self._go_on(self._running.pop(number)[0], self._runs.pop(number))
+
+    def drained(self) -> Iterator[Any]:
+        """Yield the results of chains that have ended."""
+        while self.results:
+            yield self.results.popleft()
+
+    def _go_on(self, chain: Chain[Any], runs: Sequence[Run] | None) -> None:
+        try:
+            self._ready.append((chain, next(chain) if runs is None else chain.send(runs)))
+        except StopIteration as end:
+            self.results.append(end.value)
+
+
+def run_chains(
+    chains: Iterable[Chain[Result]],
+    projects: Projects,
+    sample: Sequence[Scenario],
+    workers: WorkerPool | None,
+) -> Iterator[Result]:
+    """Yield the results of chains as they end. Closing the iterator stops running scenarios.
+
+    Args:
+        chains: the chains, which begin in this order.
+        projects: the settings of the scenarios.
+        sample: scenarios that have the settings of all.
+        workers: run the scenarios; None: this process does.
+    """
+    tasks = _Tasks(chains, sample)
+    if workers is None:
+        yield from _in_this_process(tasks, projects)
+    else:
+        with closing(workers.run(tasks, tasks.numbers())) as ended:
+            for one in ended:
+                if one.outcome is None:
+                    tasks.end(one.number)
+                elif one.record is not None:
+                    tasks.add(one.number, Run(one.outcome, one.record.trace))
+                yield from tasks.drained()
+    yield from tasks.drained()
+
+
+def _in_this_process(tasks: _Tasks, projects: Projects) -> Iterator[Any]:
+    from harness.scenario.process_state import refuse_os_exit
+    from harness.scenario.run import outcomes
+
+    with refuse_os_exit():
+        for number in tasks.numbers():
+            assert number is not None  # nothing runs that would have to end first
+            scenario = tasks[number]
+            for outcome in outcomes(scenario, projects.of(scenario.file)):
+                tasks.add(number, Run(outcome, record(outcome).trace))
+            tasks.end(number)
+            yield from tasks.drained()

@@ -1,0 +1,112 @@
+"""The results of mutants on disk, in `.harness/mutate/`: only what changed is run again, and a killed run goes on.
+
+Each result is added as soon as it is known. It holds as long as the mutant, and the inputs of all scenarios that
+reach it, are the same (`harness.variants.fingerprint`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, Final
+
+from harness.mutation.mutant import Mutant
+from harness.mutation.result import FORMAT, Result
+from harness.report.encoding import replace, unwritable
+
+FOLDER: Final = Path(".harness", "mutate")
+_FILE: Final = "results.jsonl"
+
+
+class Journal:
+    """The results of a project.
+
+    Args:
+        project: the root of the project.
+        inputs: the fingerprints of its scenarios, by number.
+        fresh: earlier results do not count.
+
+    Raises:
+        FormatError: it cannot be written.
+    """
+
+    def __init__(self, project: Path, inputs: Mapping[int, str], *, fresh: bool = False) -> None:
+        self._file, self._inputs = project / FOLDER / _FILE, inputs
+        self._known: dict[str, Mapping[str, Any]] = {} if fresh else _read(self._file)
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            ignored = self._file.parent.parent / ".gitignore"
+            if not ignored.exists():
+                ignored.write_text("*\n")
+            self._rewrite()
+            self._stream: IO[bytes] = self._file.open("ab")
+        except OSError as error:
+            raise unwritable(self._file, error) from error
+
+    def result(self, mutant: Mutant) -> Result | None:
+        """Return the result of a mutant, if it is known and nothing has changed."""
+        known = self._known.get(mutant.id)
+        if known is None or known["fingerprint"] != self._fingerprint(mutant):
+            return None
+        with suppress(TypeError, AttributeError):
+            return Result.of_json({**known["result"], "where": mutant.place, "diff": mutant.diff})
+        return None
+
+    def add(self, mutant: Mutant, result: Result) -> None:
+        """Keep the result of a mutant."""
+        line = {
+            "format": FORMAT,
+            "id": mutant.id,
+            "fingerprint": self._fingerprint(mutant),
+            "result": result.as_json(),
+        }
+        self._known[mutant.id] = line
+        self._stream.write(_encoded(line))
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Write the file anew, each result once."""
+        self._stream.close()
+        self._rewrite()
+
+    def _fingerprint(self, mutant: Mutant) -> str:
+        inputs = [self._inputs[number] for number in mutant.users if number in self._inputs]
+        text = "\0".join([mutant.id, str(mutant.changes), *inputs])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def _rewrite(self) -> None:
+        if self._known or self._file.exists():
+            replace(self._file, b"".join(map(_encoded, self._known.values())))
+
+
+def stored_result(project: Path, id_: str) -> Result | None:
+    """Return the last result of a mutant."""
+    line = _read(project / FOLDER / _FILE).get(id_)
+    return None if line is None else Result.of_json(line["result"])
+
+
+def stored_ids(project: Path) -> Sequence[str]:
+    """Return the ids of the mutants with a result."""
+    return [*_read(project / FOLDER / _FILE)]
+
+
+def _encoded(line: Mapping[str, Any]) -> bytes:
+    return json.dumps(line, ensure_ascii=False).encode() + b"\n"
+
+
+def _read(file: Path) -> dict[str, Mapping[str, Any]]:
+    """Return the lines by mutant. A damaged one, such as the last one of a killed run, counts as missing."""
+    found: dict[str, Mapping[str, Any]] = {}
+    try:
+        lines = file.read_bytes().splitlines()
+    except OSError:
+        return found
+    for text in lines:
+        with suppress(ValueError, RecursionError, KeyError, TypeError):
+            line = json.loads(text)
+            if line["format"] == FORMAT:
+                found[str(line["id"])] = {"format": FORMAT, "id": line["id"], **line}
+    return found

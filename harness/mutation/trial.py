@@ -1,0 +1,111 @@
+"""The trial of a mutant: the scenarios that reached its part run, until one of them notices it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from harness.dialects.load import load_graph
+from harness.errors import SourceError
+from harness.mutation.equality import same_graph
+from harness.mutation.execution import Chain, Run
+from harness.mutation.mutant import Mutant
+from harness.mutation.provoke import unprovoked, unread
+from harness.mutation.result import Result
+from harness.mutation.suggestion import suggestion
+from harness.mutation.unchanged import Unchanged
+from harness.report.compare.first_difference import first_difference
+from harness.report.traces import unpack_trace
+from harness.scenario.app_process import concerns
+from harness.scenario.model import Scenario, Variation, load_request
+from harness.settings import Projects
+
+_TIMEOUT = "real-timeout"
+
+
+def with_mutant(scenario: Scenario, mutant: Mutant, real_timeout_s: float) -> Scenario:
+    """Return a scenario whose agent has a mutant."""
+    # Recordings are those of the unchanged agent.
+    variation = Variation(
+        mutant.id, mutant.changes, is_baseline=True, changes_graph=True, real_timeout_s=real_timeout_s
+    )
+    return replace(scenario, variation=variation)
+
+
+def trial(mutant: Mutant, runs: Mapping[int, Unchanged], projects: Projects) -> Chain[Result]:
+    """Run the scenarios that reached the part of a mutant, and return what came of it."""
+    found = Result(
+        id=mutant.id,
+        operator=mutant.operator,
+        where=mutant.place,
+        diff=mutant.diff,
+        outcome="survived",
+        part=" -> ".join(mutant.route) or mutant.node or "",
+        manifest=mutant.where.file,
+    )
+    users = [runs[number] for number in mutant.users if number in runs]
+    reached = [each for each in users if each.judges and each.reaches(mutant)]
+    if mutant.in_prompt and reached and not any(each.reads for each in reached):
+        return replace(found, outcome="no_coverage", suggestion=unread(mutant))
+    if not reached:
+        outcome = _unrun(mutant, users, projects) or "no_coverage"
+        return replace(found, outcome=outcome, suggestion=unprovoked(mutant, reached=False))
+    ran: list[str] = []
+    differing: list[tuple[Unchanged, Sequence[Run]]] = []
+    for each in reached:
+        made = yield with_mutant(each.scenario, mutant, each.real_timeout_s)
+        ran.append(each.scenario.id)
+        found = replace(found, scenarios=tuple(ran))
+        if any(run.outcome.observed.status == "invalid" for run in made):
+            return replace(found, outcome="invalid")
+        for run in made:
+            if not run.outcome.passed:
+                return _killed(found, each, run)
+        if [run.outcome.digest for run in made] != [run.outcome.digest for run in each.runs]:
+            differing.append((each, made))
+    if not differing:
+        outcome = "equivalent" if _unrun(mutant, reached, projects) == "equivalent" else "survived"
+        told = unprovoked(mutant, reached=True) if outcome == "survived" else None
+        return replace(found, outcome=outcome, suggestion=told)
+    before, after = differing[0]
+    difference = first_difference(before.events, unpack_trace(after[0].trace))
+    found = replace(found, difference=difference.as_json() if difference is not None else None)
+    proposed = yield from suggestion(mutant, differing, with_mutant)
+    if proposed is None:
+        what = f": {difference.what} differs" if difference is not None else ""
+        return replace(found, suggestion=f"no expectation can see it{what}")
+    return replace(
+        found, suggestion=proposed.text, suggested_for=proposed.scenario.id, expect=proposed.expect
+    )
+
+
+def _killed(found: Result, by: Unchanged, run: Run) -> Result:
+    outcome = run.outcome
+    killed = replace(found, outcome="killed", killed_by=by.scenario.id)
+    error = outcome.observed.error or {}
+    if outcome.verdict == "error":
+        if error.get("code") == _TIMEOUT:
+            return replace(killed, outcome="timeout", check=_TIMEOUT)
+        return replace(killed, by_error=True, check=str(error.get("type") or outcome.reason))
+    failed = next((check for check in (*outcome.checks, *outcome.too_late) if not check.passed), None)
+    return replace(killed, check=failed.name if failed is not None else "pass_score")
+
+
+def _unrun(mutant: Mutant, users: Sequence[Unchanged], projects: Projects) -> str:
+    """Return `invalid` or `equivalent` for a mutant that needs no run to tell; else ""."""
+    is_same = bool(users)
+    for each in users:
+        scenario = each.scenario
+        if concerns(scenario):  # it is imported only to run
+            return ""
+        request = load_request(scenario, projects.of(scenario.file))
+        try:
+            before = load_graph(request, scenario.dialect)
+        except SourceError:
+            continue
+        try:
+            after = load_graph(replace(request, changes=mutant.changes), scenario.dialect)
+        except SourceError:
+            return "invalid"
+        is_same = is_same and same_graph(before, after)
+    return "equivalent" if is_same else ""

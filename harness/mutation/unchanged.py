@@ -1,0 +1,119 @@
+"""The unchanged runs of the scenarios: what they reach, and with what the runs of mutants are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from harness.mutation.agent import Agent, Seen
+from harness.mutation.execution import Chain, Run
+from harness.mutation.mutant import Mutant
+from harness.report.traces import unpack_trace
+from harness.scenario.model import Scenario
+from harness.settings import Projects
+from harness.variants.independence import reads_requests
+
+_TIMES: Final = 5.0
+_LEAST_S: Final = 10.0
+"""The limit of real time of a mutant: so many times what the unchanged run took, and at least so many seconds."""
+_ASKS: Final = frozenset({"llm", "agent"})
+
+
+@dataclass(frozen=True)
+class Unchanged:
+    """The runs of a scenario without any mutant.
+
+    Attributes:
+        number: its number.
+        scenario: the scenario.
+        runs: one for each repeat.
+        reads: an answer depends on what a model is told.
+    """
+
+    number: int
+    scenario: Scenario
+    runs: Sequence[Run]
+    reads: bool = False
+
+    @property
+    def judges(self) -> bool:
+        """True if mutants can be judged by it: it passes, and its manifest is not refused."""
+        return all(run.outcome.passed and run.outcome.observed.status != "invalid" for run in self.runs)
+
+    @property
+    def real_timeout_s(self) -> float:
+        """The real seconds that a mutant may take."""
+        return max(_LEAST_S, _TIMES * max(run.outcome.wall for run in self.runs))
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The events of its first run."""
+        return unpack_trace(self.runs[0].trace)
+
+    @cached_property
+    def reached(self) -> frozenset[str]:
+        """The names of the nodes that ran, of nested graphs as well, and of what calls were made from."""
+        found: set[str] = set()
+        for run in self.runs:
+            for event in unpack_trace(run.trace):
+                path = f"{event.get('graph') or ''}{event.get('node') or ''}"
+                if event["event"] in ("node_start", "call") and path:
+                    found.update(path.split("/"))
+        return frozenset(found)
+
+    @cached_property
+    def asks(self) -> bool:
+        """True if a model was asked."""
+        return any(call["kind"] in _ASKS for run in self.runs for call in run.outcome.observed.calls)
+
+    def reaches(self, mutant: Mutant) -> bool:
+        """True if the run reached the part that a mutant changes, or may notice it otherwise."""
+        expected = self.scenario.expect.values
+        if not {"warnings", "never_warnings"}.isdisjoint(expected):  # a manifest warns whatever runs
+            return True
+        if any(mention.name in mutant.names for mention in self.scenario.mentions):
+            return True
+        if mutant.in_prompt and not self.asks:
+            return False
+        return mutant.node is None or mutant.node in self.reached
+
+
+def unchanged(number: int, scenario: Scenario, projects: Projects) -> Chain[Unchanged]:
+    """Run a scenario without any mutant."""
+    runs = yield scenario
+    return Unchanged(number, scenario, runs, _reads(scenario, projects))
+
+
+def _reads(scenario: Scenario, projects: Projects) -> bool:
+    conditions = [str(each) for each in scenario.expect.values.get("checks", ())]
+    return (
+        reads_requests(scenario, projects.of(scenario.file))
+        or bool(scenario.expect.values.get("custom"))
+        or any("prompt" in each for each in conditions)
+    )
+
+
+def agents_of(runs: Iterable[Unchanged]) -> list[Agent]:
+    """Return the agents that scenarios run, each with what their runs showed."""
+    found: dict[object, list[Unchanged]] = {}
+    for each in runs:
+        scenario, outcome = each.scenario, each.runs[0].outcome
+        key = (scenario.manifests, scenario.dialect, scenario.agent, outcome.agent)
+        found.setdefault(key, []).append(each)
+    return [Agent(of[0].scenario, tuple(each.number for each in of), _seen(of)) for of in found.values()]
+
+
+def _seen(runs: Iterable[Unchanged]) -> Seen:
+    seen = Seen()
+    for each in runs:
+        for run in each.runs:
+            for event in unpack_trace(run.trace):
+                if event["event"] == "node_end" and not event["graph"] and isinstance(event["update"], dict):
+                    keys = seen.keys.setdefault(event["node"], {})
+                    keys.update(dict.fromkeys(map(str, event["update"])))
+            state = run.outcome.observed.state
+            for key, value in state.items() if isinstance(state, dict) else ():
+                seen.lists |= {key: None} if isinstance(value, list) else {}
+    return seen
