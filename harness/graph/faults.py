@@ -54,8 +54,9 @@ def _faulty(node: Node, fault: Fault, graph: Graph) -> Node:
     if fault.kind == "twice":
 
         async def made(state: State, ctx: NodeContext) -> Update:
-            await run(state, ctx)
-            return await run(state, ctx)
+            first = await run(state, ctx)
+            again = await run({**state, **_merged(graph, state, first.values)}, ctx)
+            return replace(again, values=_both(graph, first.values, again.values))
 
     elif fault.kind == "drop":
 
@@ -74,6 +75,25 @@ def _faulty(node: Node, fault: Fault, graph: Graph) -> Node:
             return Update()
 
     return replace(node, run=made)
+
+
+def _merged(graph: Graph, state: State, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an update makes of the state."""
+    reducers = {
+        channel.name: channel.reducer
+        for channel in graph.channels
+        if channel.reducer and channel.name in state
+    }
+    return {
+        key: reducers[key](state[key], value) if key in reducers else value for key, value in values.items()
+    }
+
+
+def _both(graph: Graph, first: Mapping[str, Any], again: Mapping[str, Any]) -> dict[str, Any]:
+    """Return two updates as one: lists that are merged into a value follow each other."""
+    merged = {channel.name for channel in graph.channels if channel.reducer}
+    lists = {key for key in merged & first.keys() & again.keys() if isinstance(first[key], list)}
+    return {**first, **again, **{key: [*first[key], *again[key]] for key in lists}}
 
 
 def _without(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -59,11 +59,12 @@ def _routes_taken(events: Iterable[Event]) -> list[Event]:
     return taken
 
 
-def calls(events: Sequence[Event]) -> list[dict[str, Any]]:
+def calls(events: Sequence[Event], *, requests: bool = False) -> list[dict[str, Any]]:
     """Return all effects in the order they were requested, as {kind, name, node, args, ok, latency}.
 
     A failed call also has the `reason`; one that was never performed has `refused`. A model call has its `prompt`
-    (the last message), and `reply`, `tool_calls` and `usage` if the answer has them.
+    (the last message), and `reply`, `tool_calls` and `usage` if the answer has them; with `requests`, its `request`,
+    too: {messages, params, tools, response_format}.
     """
     answers = {event["call"]: event for event in events if event["event"] == "answer"}
     found = []
@@ -80,6 +81,7 @@ def calls(events: Sequence[Event]) -> list[dict[str, Any]]:
             }
             if event["kind"] == "llm":
                 call |= _model_fields(event["request"].get("messages", ()), answer)
+                call |= {"request": model_request(event["request"])} if requests else {}
             if not answer["ok"] and (reason := _reason(answer)):
                 call["reason"] = reason
             if answer.get("refused"):
@@ -99,6 +101,17 @@ def _model_fields(messages: Sequence[Any], answer: Event) -> dict[str, Any]:
         fields |= {"tool_calls": value["tool_calls"]} if value.get("tool_calls") else {}
         fields |= {"usage": usage} if usage else {}
     return fields
+
+
+def model_request(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a model was asked, as JSON. Tools are told by their names."""
+    from harness.graph.messages import message_json
+    from harness.graph.to_json import to_json
+
+    written = request.get("messages", ())
+    messages = [dict(each) if isinstance(each, Mapping) else message_json(each) for each in written]
+    rest = {key: to_json(request.get(key)) for key in ("params", "tools", "response_format")}
+    return {**rest, "params": rest["params"] or {}, "tools": rest["tools"] or [], "messages": messages}
 
 
 def _reason(answer: Event) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -184,7 +185,7 @@ def _in_prompts(agent: Agent, request: LoadRequest, yaml: Any, root: Path) -> It
     except SourceError:
         return
     made = _Numbered("")
-    nodes = {node for node in agent.seen.keys}
+    nodes = set(agent.seen.keys)
     for prompt in listed:
         file = real_path(Path(prompt.where.file))
         owner = prompt.id.partition(".")[0]
@@ -211,7 +212,7 @@ def _in_prompts(agent: Agent, request: LoadRequest, yaml: Any, root: Path) -> It
 def _prompt_changes(text: str) -> Iterator[tuple[str, str]]:
     """Yield the changes of a prompt, each with its new text."""
     cuts = [0, *(found.end() for found in _SENTENCE.finditer(text)), len(text)]
-    parts = [(one, other) for one, other in zip(cuts, cuts[1:], strict=False) if text[one:other].strip()]
+    parts = [(one, other) for one, other in pairwise(cuts) if text[one:other].strip()]
     for number, (start, end) in enumerate(parts if len(parts) > 1 else (), 1):
         yield f"sentence-{number}-dropped", text[:start] + text[end:]
     for found in PLACEHOLDER.finditer(text):

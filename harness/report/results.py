@@ -137,6 +137,7 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     written = {**_CALL, **call}
     if "reason" in written:
         written["reason"] = written["reason"][:LONGEST_TEXT]
+    written.pop("request", None)  # it is in the trace
     return {key: bounded(value) if key in _LONG else value for key, value in written.items()}
 
 

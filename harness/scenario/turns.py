@@ -182,6 +182,9 @@ class _Run:
             self.simulation.most_visits = world.last.most_visits
         progress.watch(self.simulation.trace)
         self.conversation = Conversation(graph, self.simulation, single=not scenario.conversation)
+        self._reads_requests = any(
+            ".request" in str(each.values.get("checks")) for each in scenario.expectations
+        )
         self.turns: list[tuple[Observation, Expectations]] = []
         self.events_of_turns: list[tuple[int, int]] = []
 
@@ -331,5 +334,5 @@ class _Run:
             warnings=observe.warnings(events, self.simulation.trace.spans),
             latency=observe.latency(events, began, now, inside=self.graph.includes_nested_latency),
             usage=observe.usage(events, self.prices.cost),
-            calls=observe.calls(events),
+            calls=observe.calls(events, requests=self._reads_requests),
         )
