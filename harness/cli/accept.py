@@ -17,7 +17,7 @@ from harness.cli.consent import is_at_terminal
 from harness.cli.options import flag, words_option
 from harness.cli.output import FAILED, OK, warnings_at_end
 from harness.errors import FormatError, Problem
-from harness.source.display import clip, printable
+from harness.source.display import clip, did_you_mean, printable
 from harness.source.document import real_path, shown_path
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ Examples:
   harness accept billing.scenario.yaml -k refund
   harness accept --all                ask once for all changes of one cause
   harness accept --dry-run | git apply
+  harness accept --mutant ID          the suggestion of `harness mutate`
 
 \b
 Exit codes:
@@ -55,7 +56,16 @@ Exit codes:
 @flag("--all", "together", help="Ask once for all changes of one cause.")
 @flag("--yes", help="Accept everything without a question.")
 @flag("--dry-run", help="Print the patch that accepts everything, and change nothing.")
-def command(paths: tuple[str, ...], words: str, together: bool, yes: bool, dry_run: bool) -> int:
+@click.option(
+    "--mutant",
+    "mutants",
+    multiple=True,
+    metavar="ID",
+    help="Add the expectation that notices this mutant of `harness mutate`; may be repeated.",
+)
+def command(
+    paths: tuple[str, ...], words: str, together: bool, yes: bool, dry_run: bool, mutants: tuple[str, ...]
+) -> int:
     """Review changed expectations of the last run, and write the new values into the scenario files.
 
     PATH is a file, a folder or FILE::NAME of the last run (default: all of it). Each failed expectation is shown
@@ -69,6 +79,10 @@ def command(paths: tuple[str, ...], words: str, together: bool, yes: bool, dry_r
     from harness.source.edited_files import EditedFiles
 
     settings = load_settings()
+    if mutants:
+        if paths or words or together:
+            raise click.UsageError("--mutant names what is added: no PATH, -k or --all beside it")
+        return _add(settings.project, mutants, dry_run=dry_run)
     expression = parse(words) if words.strip() else None
     with warnings_at_end():
         found = review(
@@ -96,6 +110,39 @@ def command(paths: tuple[str, ...], words: str, together: bool, yes: bool, dry_r
     if not dry_run:
         click.echo("there is no terminal to ask at: nothing was changed; --yes accepts everything", err=True)
     return OK if dry_run else FAILED
+
+
+def _add(project: Path, mutants: Sequence[str], *, dry_run: bool) -> int:
+    """Add the expectations that notice mutants to their scenarios."""
+    from harness.authoring.addition import with_expectations
+    from harness.mutation.journal import stored_results
+    from harness.source.edited_files import EditedFiles
+
+    known, files, added = stored_results(project), EditedFiles(), []
+    for id_ in mutants:
+        if id_ not in known:
+            hint = did_you_mean(id_, known, listing=False) or "`harness mutate` lists them"
+            raise FormatError(Problem("unknown-mutant", f"no mutant '{id_}' is known here", hint=hint))
+        result = known[id_]
+        if result.suggested_for is None or result.expect is None:
+            why = result.suggestion or f"it is {result.outcome.replace('_', ' ')}"
+            raise FormatError(Problem("no-suggestion", f"no expectation is suggested for '{id_}': {why}"))
+        suite, _, name = result.suggested_for.partition("::")
+        at = Path(suite) if Path(suite).exists() else project / suite
+        file = real_path(at)
+        try:
+            before = files.text(file)
+        except (OSError, UnicodeDecodeError) as error:
+            raise FormatError(Problem("unreadable-file", f"{suite}: cannot be read: {error}")) from None
+        files.edit(file, with_expectations(before, at, name, result.expect))
+        added.append(f"added to {result.suggested_for}: {' '.join((result.suggestion or '').split())}")
+    if dry_run:
+        click.echo(files.patch(project), nl=False)
+        return OK
+    files.save()
+    for text in added:
+        click.echo(printable(clip(text, _WIDTH)))
+    return OK
 
 
 def _keywords(line: Any) -> set[str]:

@@ -1,8 +1,4 @@
-"""Faults that are made in a compiled graph, as a mutant has one: of nodes, of what they write, of the state.
-
-They are the same in every dialect. A node with a router that reads more than the state keeps its calls when it is
-skipped, since only they tell where the run goes on.
-"""
+"""Faults that are made in a compiled graph: of nodes, of what they write, of the state. Every dialect has the same."""
 
 from __future__ import annotations
 
@@ -10,8 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from harness.graph.events import EventGraph
-from harness.graph.model import Channel, Graph, Node, NodeContext, NodeFunction, State, Update
+from harness.graph.model import (
+    Channel,
+    Graph,
+    Node,
+    NodeContext,
+    NodeFunction,
+    Router,
+    Routes,
+    RunContext,
+    State,
+    Update,
+)
 
 Kind = Literal["skip", "twice", "drop", "overwrite", "append"]
 
@@ -45,7 +51,19 @@ def with_faults(graph: Graph, faults: Sequence[Fault]) -> Graph:
         )
         of_field = fault.kind in ("overwrite", "append")
         graph = replace(graph, channels=channels) if of_field else replace(graph, nodes=nodes)
+        if fault.kind == "skip" and graph.open_state and fault.name in graph.routers:
+            graph = replace(graph, routers={**graph.routers, fault.name: _first_edge(graph, fault.name)})
     return graph
+
+
+def _first_edge(graph: Graph, node: str) -> Router:
+    """Return a router that goes on by the first edge: the node, which chooses one, does not run."""
+    first = [edge for edge in graph.edges_from(node) if not edge.on_error][:1]
+
+    async def follow(_state: State, _run: RunContext) -> Routes:
+        return first
+
+    return follow
 
 
 def _faulty(node: Node, fault: Fault, graph: Graph) -> Node:
@@ -64,15 +82,10 @@ def _faulty(node: Node, fault: Fault, graph: Graph) -> Node:
             update = await run(state, ctx)
             return replace(update, values=_without(update.values, fault.key))
 
-    elif graph.open_state or isinstance(graph, EventGraph):
-
-        async def made(state: State, ctx: NodeContext) -> Update:
-            return replace(await run(state, ctx), values=state if graph.open_state else {})
-
     else:
 
         async def made(state: State, ctx: NodeContext) -> Update:
-            return Update()
+            return Update(state if graph.open_state else {})
 
     return replace(node, run=made)
 

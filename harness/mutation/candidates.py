@@ -135,14 +135,17 @@ def _of_requests(
             asked = observe.model_request(one["request"]), observe.model_request(other["request"])
             terms = _request_terms(f"calls[{at}].request", *asked)
         else:
-            terms = _argument_terms(f"calls[{at}].args", one["request"].get("args"), other["request"].get("args"))
+            terms = _argument_terms(
+                f"calls[{at}].args", one["request"].get("args"), other["request"].get("args")
+            )
         yield from (_condition(term, given) for term in terms)
 
 
 def _argument_terms(at: str, before: Any, after: Any) -> Iterator[str]:
     for name, value in before.items() if isinstance(before, Mapping) else ():
         if not isinstance(after, Mapping) or value != after.get(name, _ABSENT):
-            yield f"{at}[{encode(name)}] == {encode(value)}"
+            key = encode(name)
+            yield f"{key} in {at} && {at}[{key}] == {encode(value)}"
 
 
 def _request_terms(call: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:

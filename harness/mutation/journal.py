@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final
@@ -82,15 +82,9 @@ class Journal:
             replace(self._file, b"".join(map(_encoded, self._known.values())))
 
 
-def stored_result(project: Path, id_: str) -> Result | None:
-    """Return the last result of a mutant."""
-    line = _read(project / FOLDER / _FILE).get(id_)
-    return None if line is None else Result.of_json(line["result"])
-
-
-def stored_ids(project: Path) -> Sequence[str]:
-    """Return the ids of the mutants with a result."""
-    return [*_read(project / FOLDER / _FILE)]
+def stored_results(project: Path) -> dict[str, Result]:
+    """Return the last result of each mutant of a project, by id."""
+    return {id_: Result.of_json(line["result"]) for id_, line in _read(project / FOLDER / _FILE).items()}
 
 
 def _encoded(line: Mapping[str, Any]) -> bytes:

@@ -46,8 +46,8 @@ def _set(place: Place, value: Any) -> Mapping[str, Any]:
 def drop(place: Place) -> Iterator[Change]:
     """Leave out a key, or an item of a list."""
     value = place.value
-    names = {value.get("name"), value.get("id")} if isinstance(value, dict) else {value, place.path[-1]}
-    known = frozenset(name for name in names if isinstance(name, str))
+    told = [value.get("name"), value.get("id")] if isinstance(value, dict) else [value, place.path[-1]]
+    known = frozenset(name for name in told if isinstance(name, str))
     yield Change("dropped", ({"op": "remove", "path": place.pointer},), known)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from harness.graph.trace import Event
 from harness.mutation.agent import Agent, Seen
 from harness.mutation.execution import Chain, Run
 from harness.mutation.mutant import Mutant
@@ -109,11 +110,21 @@ def _seen(runs: Iterable[Unchanged]) -> Seen:
     seen = Seen()
     for each in runs:
         for run in each.runs:
-            for event in unpack_trace(run.trace):
-                if event["event"] == "node_end" and not event["graph"] and isinstance(event["update"], dict):
-                    keys = seen.keys.setdefault(event["node"], {})
-                    keys.update(dict.fromkeys(map(str, event["update"])))
+            _note_writes(seen, unpack_trace(run.trace))
             state = run.outcome.observed.state
             for key, value in state.items() if isinstance(state, dict) else ():
                 seen.lists |= {key: None} if isinstance(value, list) else {}
     return seen
+
+
+def _note_writes(seen: Seen, events: Sequence[Event]) -> None:
+    """Note the keys that nodes wrote. Some write the whole state: what they leave as it was does not count."""
+    known: dict[str, Any] = {}
+    for event in events:
+        written = event.get("update") if event["event"] == "node_end" else event.get("value")
+        if event.get("graph") or event["event"] not in ("node_end", "input") or not isinstance(written, dict):
+            continue
+        if event["event"] == "node_end":
+            new = [str(key) for key, value in written.items() if key not in known or known[key] != value]
+            seen.keys.setdefault(event["node"], {}).update(dict.fromkeys(new))
+        known.update(written)

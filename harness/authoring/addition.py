@@ -1,0 +1,98 @@
+"""The addition of expectations to a scenario in its file. Everything else in the file stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from harness.authoring.writer import mapping_text
+from harness.errors import FormatError, Problem, SourceError
+from harness.matchers.value import is_matcher
+from harness.source.document import Document, parse, shown_path
+from harness.source.editing import changed, replace_value
+
+_COLLECTED: Final = ("never", "never_calls", "checks", "warnings", "never_warnings")
+"""Checks whose items stand for themselves: new ones are added to the others."""
+
+
+def with_expectations(text: str, file: Path, name: str, expect: Mapping[str, Any]) -> str:
+    """Return the text of a scenario file in which a scenario has these expectations, too.
+
+    Raises:
+        FormatError: the scenario is not written there, or they cannot be written.
+    """
+    as_read = partial(
+        parse, file=shown_path(file), yaml="1.2", json=file.suffix == ".json", error=FormatError
+    )
+    document = as_read(text)
+    listed = document.value.get("scenarios") if isinstance(document.value, dict) else None
+    at = next(
+        (n for n, each in enumerate(listed or ()) if isinstance(each, dict) and each.get("name") == name),
+        None,
+    )
+    if at is None:
+        message = f"{shown_path(file)} has no scenario '{name}' of its own"
+        raise FormatError(Problem("unknown-scenario", message))
+    for key, value in expect.items():
+        document = as_read(text)
+        own = document.value["scenarios"][at].get("expect")
+        if not isinstance(own, dict) or not own:
+            made = _first_kept(document, ("scenarios", at), "expect", {key: value}, as_read)
+        elif key not in own:
+            made = _first_kept(document, ("scenarios", at, "expect"), key, value, as_read)
+        else:
+            path = ("scenarios", at, "expect", key)
+            made = replace_value(document, path, _merged(key, own[key], value), as_read)
+        if made is None:
+            message = f"the expectation cannot be written into {shown_path(file)}"
+            raise FormatError(
+                Problem("cannot-write", message, document.span(("scenarios", at)), "paste it by hand")
+            )
+        text = made
+    return text
+
+
+def _merged(key: str, old: Any, new: Any) -> Any:
+    if _is_plain(old) and _is_plain(new):
+        return {
+            **old,
+            **{name: _merged(name, old[name], of) if name in old else of for name, of in new.items()},
+        }
+    if key in _COLLECTED:
+        known = old if isinstance(old, list) else [old]
+        return [*known, *(item for item in new if item not in known)]
+    return new
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, Mapping) and not is_matcher(value)
+
+
+def _first_kept(document: Document, above: tuple[Any, ...], key: str, value: Any, as_read: Any) -> str | None:
+    """Return the text with a new key behind the others of a mapping, or wherever it can be written."""
+    wanted = changed(document.value, (*above, key), value)
+    for text in _behind(document, above, key, value):
+        try:
+            if as_read(text).value == wanted:
+                return text
+        except SourceError:
+            continue
+    return replace_value(document, (*above, key), value, as_read)
+
+
+def _behind(document: Document, above: tuple[Any, ...], key: str, value: Any) -> Iterator[str]:
+    keys = [each for each in document.at(above).value if each != key]
+    if not keys or key in document.at(above).value:
+        return
+    text, first = document.text, document.key_start((*above, keys[0]))
+    column = first - (text.rfind("\n", 0, first) + 1)
+    last = document.extent_of((*above, keys[-1]))
+    end = last[0] + len(text[last[0] : last[1]].rstrip())
+    stop = text.find("\n", end)
+    stop = len(text) if stop < 0 else stop
+    lines = mapping_text({key: value}).split("\n")
+    block = "".join(f"\n{' ' * column}{line}" for line in lines)
+    yield text[:stop] + block + text[stop:]
+    yield f"{text[:end]}, {mapping_text({key: value})}{text[end:]}"
