@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -63,14 +64,16 @@ def mutants(
         operators: the operators to use.
         root: the folder that the paths in ids are relative to.
     """
-    found: dict[str, Mutant] = {}
+    found: dict[tuple[str, Span], Mutant] = {}
     for agent in agents:
         request = load_request(agent.scenario, projects.of(agent.scenario.file))
         for made in _of_agent(agent, request, projects, operators, root):
-            known = found.get(made.id)
+            known = found.get((made.id, made.where))
             users = made.users if known is None else tuple(sorted({*known.users, *made.users}))
-            found[made.id] = replace(made, users=users)
-    return sorted(found.values(), key=lambda each: (each.where.file, each.where.line, each.id))
+            found[made.id, made.where] = replace(made, users=users)
+    in_order = sorted(found.values(), key=lambda each: (each.where.file, each.where.line, each.id))
+    numbered = _Numbered()
+    return [replace(each, id=numbered.id(each.id)) for each in in_order]
 
 
 def _of_agent(
@@ -85,11 +88,9 @@ def _of_agent(
     if dialect.name in DIALECTS:
         for file in _documents(request, named, main, dialect.detect):
             document = read(file, yaml=dialect.yaml)
-            at = relative_path(file, root)
-            made = _Numbered(f"{at}:")
             texts = Texts(document, dialect.yaml)
             for operator, place, change in _changes(document, dialect.name, operators):
-                id_ = made.id(operator, [*place.names()], change.name)
+                id_ = f"{operator}:{relative_path(file, root)}:{'/'.join(place.names())}:{change.name}"
                 yield _in_document(agent, id_, operator, place, change, texts, file)
         if "prompt" in operators:
             yield from _in_prompts(agent, request, dialect.yaml, root)
@@ -98,16 +99,14 @@ def _of_agent(
 
 
 class _Numbered:
-    """Makes ids, with a number where several would be the same."""
+    """Numbers ids where several would be the same, as of two agents of one file."""
 
-    def __init__(self, lead: str) -> None:
-        self._lead = lead
-        self._taken: dict[str, int] = {}
+    def __init__(self) -> None:
+        self._taken: Counter[str] = Counter()
 
-    def id(self, operator: str, names: Sequence[str], change: str) -> str:
+    def id(self, id_: str) -> str:
         """Return an id that differs from those before."""
-        id_ = f"{operator}:{self._lead}{'/'.join(names)}:{change}"
-        self._taken[id_] = self._taken.get(id_, 0) + 1
+        self._taken[id_] += 1
         return id_ if self._taken[id_] == 1 else f"{id_}~{self._taken[id_]}"
 
 
@@ -184,7 +183,6 @@ def _in_prompts(agent: Agent, request: LoadRequest, yaml: Any, root: Path) -> It
         listed = load_prompts(request, agent.scenario.dialect)
     except SourceError:
         return
-    made = _Numbered("")
     nodes = set(agent.seen.keys)
     for prompt in listed:
         file = real_path(Path(prompt.where.file))
@@ -196,7 +194,7 @@ def _in_prompts(agent: Agent, request: LoadRequest, yaml: Any, root: Path) -> It
             span = prompt.where
             diff = texts.diff_of_text(span, new) if texts else unified(prompt.text, new, shown_path(file))
             yield Mutant(
-                id=made.id("prompt", [f"{relative_path(file, root)}:{prompt.id}"], name),
+                id=f"prompt:{relative_path(file, root)}:{prompt.id}:{name}",
                 operator="prompt",
                 change=name,
                 where=span,
@@ -232,22 +230,19 @@ def _in_graph(
     except SourceError:
         return
     spans = {node.name: node.span for node in graph.nodes}
-    made = _Numbered(
-        f"{relative_path(main, root)}:{agent.scenario.agent or ''}{'/' * bool(agent.scenario.agent)}"
-    )
+    at = relative_path(main, root)
 
     def mutant(operator: str, fault: Fault, told: str, span: Span | None, names: Sequence[str]) -> Mutant:
         where = span or Span(shown_path(main), 1, 1)
         is_node = fault.kind in ("skip", "twice", "drop")
         return Mutant(
-            id=made.id(operator, names, told),
+            id=f"{operator}:{at}:{'/'.join(names)}:{told}",
             operator=operator,
             change=told,
             where=where,
             lines=(where.line, where.line),
-            diff=f"  {'node' if is_node else 'field'} {fault.name}\n- {_BEFORE[fault.kind]}\n+ {_AFTER[fault.kind]}\n".replace(
-                "KEY", fault.key
-            ),
+            diff=f"  {'node' if is_node else 'field'} {fault.name}\n"
+            + _DIFFS[fault.kind].format(key=fault.key),
             changes=Changes(patched=main, faults=(fault,)),
             users=agent.users,
             node=fault.name if is_node else None,
@@ -272,19 +267,12 @@ def _in_graph(
             yield mutant("state", Fault("append", channel.name), "appended", span, [channel.name])
 
 
-_BEFORE: Final = {
-    "skip": "runs",
-    "twice": "runs once",
-    "drop": "writes KEY",
-    "overwrite": "what is written is merged into the value",
-    "append": "what is written replaces the value",
-}
-_AFTER: Final = {
-    "skip": "is skipped: its update is empty",
-    "twice": "runs twice",
-    "drop": "does not write KEY",
-    "overwrite": "what is written replaces the value",
-    "append": "what is written is appended to the value",
+_DIFFS: Final = {
+    "skip": "- runs\n+ is skipped: its update is empty\n",
+    "twice": "- runs once\n+ runs twice\n",
+    "drop": "- writes {key}\n+ does not write {key}\n",
+    "overwrite": "- what is written is merged into the value\n+ what is written replaces the value\n",
+    "append": "- what is written replaces the value\n+ what is written is appended to the value\n",
 }
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any, Final
 
+from harness.dialects.request import LoadRequest
 from harness.errors import Problem, Span
 from harness.graph.model import Graph
 from harness.source.document import Document
@@ -29,15 +30,15 @@ _PLAIN: Final = (
     types.ModuleType,
     re.Pattern,
 )
-_OF_NO_MEANING: Final = (Span, Problem)
+_OF_NO_MEANING: Final = (Span, Problem, LoadRequest)
 
 
 def same_graph(one: Graph, other: Graph) -> bool:
     """True if two graphs are equal."""
-    return _same(one, other, set())
+    return _same(one, other, {})
 
 
-def _same(one: Any, other: Any, seen: set[tuple[int, int]]) -> bool:
+def _same(one: Any, other: Any, seen: dict[tuple[int, int], Any]) -> bool:
     if one is other:
         return True
     if type(one) is not type(other):
@@ -49,16 +50,17 @@ def _same(one: Any, other: Any, seen: set[tuple[int, int]]) -> bool:
     pair = id(one), id(other)
     if pair in seen:
         return True
-    seen.add(pair)
+    seen[pair] = one, other  # kept, as another object may get the id of one that is gone
     if isinstance(one, Document):
         return _same(one.value, other.value, seen)
     if isinstance(one, dict):
-        return [*one] == [*other] and all(_same(one[key], other[key], seen) for key in one)
+        return _same([*one], [*other], seen) and _same([*one.values()], [*other.values()], seen)
     if isinstance(one, list | tuple):
         return len(one) == len(other) and all(_same(*each, seen) for each in zip(one, other, strict=True))
     if isinstance(one, set | frozenset):
         return bool(one == other)
-    return _same(_parts(one), _parts(other), seen) if _parts(one) is not None else bool(one == other)
+    parts = _parts(one), _parts(other)
+    return bool(one == other) if parts[0] is None else _same(*parts, seen)
 
 
 def _parts(value: Any) -> Any:
