@@ -11,9 +11,9 @@ from harness.authoring.writer import mapping_text
 from harness.errors import FormatError, Problem, SourceError
 from harness.matchers.value import is_matcher
 from harness.source.document import Document, parse, shown_path
-from harness.source.editing import changed, replace_value
+from harness.source.editing import changed, content_end, replace_value
 
-_COLLECTED: Final = ("never", "never_calls", "checks", "warnings", "never_warnings")
+_COLLECTED: Final = ("never", "never_calls", "checks", "routes", "warnings", "never_warnings")
 """Checks whose items stand for themselves: new ones are added to the others."""
 
 
@@ -39,12 +39,12 @@ def with_expectations(text: str, file: Path, name: str, expect: Mapping[str, Any
         document = as_read(text)
         own = document.value["scenarios"][at].get("expect")
         if not isinstance(own, dict) or not own:
-            made = _first_kept(document, ("scenarios", at), "expect", {key: value}, as_read)
+            made = _with_key(document, ("scenarios", at), "expect", {key: value}, as_read)
         elif key not in own:
-            made = _first_kept(document, ("scenarios", at, "expect"), key, value, as_read)
+            made = _with_key(document, ("scenarios", at, "expect"), key, value, as_read)
         else:
             path = ("scenarios", at, "expect", key)
-            made = replace_value(document, path, _merged(key, own[key], value), as_read)
+            made = replace_value(document, path, merged(own[key], value, key), as_read)
         if made is None:
             message = f"the expectation cannot be written into {shown_path(file)}"
             raise FormatError(
@@ -54,11 +54,12 @@ def with_expectations(text: str, file: Path, name: str, expect: Mapping[str, Any
     return text
 
 
-def _merged(key: str, old: Any, new: Any) -> Any:
+def merged(old: Any, new: Any, key: str = "") -> Any:
+    """Return expected values with others added: mappings are merged, and lists of items that stand for themselves."""
     if _is_plain(old) and _is_plain(new):
         return {
             **old,
-            **{name: _merged(name, old[name], of) if name in old else of for name, of in new.items()},
+            **{name: merged(old[name], of, name) if name in old else of for name, of in new.items()},
         }
     if key in _COLLECTED:
         known = old if isinstance(old, list) else [old]
@@ -70,7 +71,7 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, Mapping) and not is_matcher(value)
 
 
-def _first_kept(document: Document, above: tuple[Any, ...], key: str, value: Any, as_read: Any) -> str | None:
+def _with_key(document: Document, above: tuple[Any, ...], key: str, value: Any, as_read: Any) -> str | None:
     """Return the text with a new key behind the others of a mapping, or wherever it can be written."""
     wanted = changed(document.value, (*above, key), value)
     for text in _behind(document, above, key, value):
@@ -88,8 +89,7 @@ def _behind(document: Document, above: tuple[Any, ...], key: str, value: Any) ->
         return
     text, first = document.text, document.key_start((*above, keys[0]))
     column = first - (text.rfind("\n", 0, first) + 1)
-    last = document.extent_of((*above, keys[-1]))
-    end = last[0] + len(text[last[0] : last[1]].rstrip())
+    end = content_end(document, (*above, keys[-1]))
     stop = text.find("\n", end)
     stop = len(text) if stop < 0 else stop
     lines = mapping_text({key: value}).split("\n")

@@ -1,4 +1,4 @@
-"""Faults that are made in a compiled graph: of nodes, of what they write, of the state. Every dialect has the same."""
+"""Faults that are made in a compiled graph: of nodes, of what they write, of the state. All dialects have them."""
 
 from __future__ import annotations
 

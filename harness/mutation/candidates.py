@@ -9,10 +9,9 @@ from typing import Any, Final
 
 from harness.authoring.expected import expectations
 from harness.graph import observe
+from harness.graph.effects import EFFECTS
 from harness.graph.trace import Event
-from harness.matchers.value import is_matcher
 from harness.report.encoding import encode
-from harness.scenario.checks.finding import as_list
 from harness.scenario.outcome import Observation
 
 Expect = dict[str, Any]
@@ -37,13 +36,13 @@ def candidates(
         given: the expectations so far, which the new ones include.
     """
     for key in ("output", "state"):
-        yield from sorted(
-            _of_value(key, getattr(before, key), getattr(after, key), given.get(key)),
-            key=lambda found: len(encode(found)),
-        )
+        values = getattr(before, key), getattr(after, key)
+        found = _partial(*values) if values[0] is not None and values[0] != values[1] else ()
+        yield from ({key: each} for each in sorted(found, key=lambda each: len(encode(each))))
     yield from _of_path(before, after, given)
+    yield from _of_routes(before, after)
     yield from _of_calls(before, after, given)
-    yield from _of_requests(_calls(events[0]), _calls(events[1]), given)
+    yield from map(_condition, _terms(_calls(events[0]), _calls(events[1])))
     if before.interrupts != after.interrupts:
         yield {"interrupt": before.interrupts}
     for key, texts, others in (
@@ -51,37 +50,26 @@ def candidates(
         ("never_warnings", after.warnings, before.warnings),
     ):
         for text in (each for each in texts if each not in others):
-            yield {key: [*given.get(key, ()), {"$contains": _without_place(text)}]}
+            yield {key: [{"$contains": _without_place(text)}]}
     if before.error and before.error != after.error:
         yield {"error": {key: before.error[key] for key in ("type", "node") if before.error.get(key)}}
-    yield from _of_amounts(before, after, given)
+    yield from map(_condition, _amounts(before, after))
 
 
-def _of_value(key: str, before: Any, after: Any, given: Any) -> Iterator[Expect]:
-    if before == after or before is None:
+def _partial(before: Any, after: Any) -> Iterator[Any]:
+    """Yield what matches a value and not another one: of mappings, the keys that lead to a difference."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for name in dict.fromkeys([*before, *after]):
+            if name not in before:
+                yield {name: {"$missing": True}}
+            elif before[name] != after.get(name, _ABSENT):
+                yield from ({name: found} for found in _partial(before[name], after.get(name)))
         return
-    if not (
-        isinstance(before, Mapping) and isinstance(after, Mapping) and (given is None or _is_plain(given))
-    ):
-        yield from ({key: expected} for expected in _expected(before, after))
-        return
-    for name in dict.fromkeys([*before, *after]):
-        if name not in before:
-            yield {key: {**(given or {}), name: {"$missing": True}}}
-        elif before[name] != after.get(name, _ABSENT):
-            for expected in _expected(before[name], after.get(name)):
-                yield {key: {**(given or {}), name: expected}}
-
-
-def _expected(value: Any, other: Any) -> Iterator[Any]:
-    """Yield what matches a value: one item that the other one lacks, what is stable in it, the whole."""
-    if isinstance(value, list) and isinstance(other, list):
-        yield from [{"$len": len(value)}] if len(value) != len(other) else []
-        for item in value:
-            if item not in other:
-                yield from ({"$some": found} for found in _stable(item))
-    yield from _stable(value)
-    yield {"$exact": value} if isinstance(value, Mapping) else value
+    if isinstance(before, list) and isinstance(after, list):
+        yield from [{"$len": len(before)}] if len(before) != len(after) else []
+        yield from ({"$some": found} for item in before if item not in after for found in _stable(item))
+    yield from _stable(before)
+    yield {"$exact": before} if isinstance(before, Mapping) else before
 
 
 def _stable(value: Any) -> Iterator[Any]:
@@ -97,10 +85,16 @@ def _of_path(before: Observation, after: Observation, given: Mapping[str, Any]) 
         yield {"path": before.path}
     for name in after.visits:
         if name not in before.visits:
-            yield {"never": [*given.get("never", ()), name]}
+            yield {"never": [name]}
     for name, times in before.visits.items():
         if after.visits.get(name) != times:
-            yield {"visits": {**given.get("visits", {}), name: times}}
+            yield {"visits": {name: times}}
+
+
+def _of_routes(before: Observation, after: Observation) -> Iterator[Expect]:
+    for source, target in before.routes:
+        if before.routes.count([source, target]) != after.routes.count([source, target]):
+            yield {"routes": [{"from": source, "to": target}]}
 
 
 def _of_calls(before: Observation, after: Observation, given: Mapping[str, Any]) -> Iterator[Expect]:
@@ -112,40 +106,39 @@ def _of_calls(before: Observation, after: Observation, given: Mapping[str, Any])
             for call in before.calls
         ]
         yield from [{"calls": calls}] if calls else []
-    names = [[f"{call['kind']}:{call['name']}" for call in run.calls] for run in (before, after)]
+    kinds = [kind for kind, effect in EFFECTS.items() if effect.expected]
+    names = [
+        [f"{call['kind']}:{call['name']}" for call in run.calls if call["kind"] in kinds]
+        for run in (before, after)
+    ]
     for name in dict.fromkeys([*names[0], *names[1]]):
         counts = [of.count(name) for of in names]
-        if counts[0] != counts[1] and counts[0]:
-            yield {"call_counts": {**given.get("call_counts", {}), name: counts[0]}}
-        elif counts[0] != counts[1]:
+        if counts[0] != counts[1]:
             kind, _, called = name.partition(":")
-            yield {"never_calls": [*given.get("never_calls", ()), {kind: called}]}
+            yield {"call_counts": {name: counts[0]}} if counts[0] else {"never_calls": [{kind: called}]}
 
 
 def _calls(events: Sequence[Event]) -> list[Event]:
     return [event for event in events if event["event"] == "call"]
 
 
-def _of_requests(
-    before: Sequence[Event], after: Sequence[Event], given: Mapping[str, Any]
-) -> Iterator[Expect]:
+def _terms(before: Sequence[Event], after: Sequence[Event]) -> Iterator[str]:
     """Yield conditions on what calls were made with, and on what models were asked."""
     for at, (one, other) in enumerate(zip(before, after, strict=False)):
         if one["kind"] == other["kind"] == "llm":
             asked = observe.model_request(one["request"]), observe.model_request(other["request"])
-            terms = _request_terms(f"calls[{at}].request", *asked)
+            yield from _request_terms(f"calls[{at}].request", *asked)
         else:
-            terms = _argument_terms(
+            yield from _argument_terms(
                 f"calls[{at}].args", one["request"].get("args"), other["request"].get("args")
             )
-        yield from (_condition(term, given) for term in terms)
 
 
 def _argument_terms(at: str, before: Any, after: Any) -> Iterator[str]:
     for name, value in before.items() if isinstance(before, Mapping) else ():
         if not isinstance(after, Mapping) or value != after.get(name, _ABSENT):
-            key = encode(name)
-            yield f"{key} in {at} && {at}[{key}] == {encode(value)}"
+            key = _cel(name)
+            yield f"{key} in {at} && {at}[{key}] == {_cel(value)}"
 
 
 def _request_terms(call: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
@@ -156,15 +149,15 @@ def _request_terms(call: str, before: Mapping[str, Any], after: Mapping[str, Any
             found = f"{call}.messages[{at}].content"
             for sentence in _sentences(text):
                 if not isinstance(other, str) or sentence not in other:
-                    yield f"{found}.contains({encode(sentence)})"
-            yield f"{found} == {encode(text)}"
-    yield from (f"{encode(name)} in {call}.tools" for name in before["tools"] if name not in after["tools"])
+                    yield f"{found}.contains({_cel(sentence)})"
+            yield f"{found} == {_cel(text)}"
+    yield from (f"{_cel(name)} in {call}.tools" for name in before["tools"] if name not in after["tools"])
     yield from _argument_terms(f"{call}.params", before["params"], after["params"])
     added = (name for name in after["params"] if name not in before["params"])
-    yield from (f"!({encode(name)} in {call}.params)" for name in added)
+    yield from (f"!({_cel(name)} in {call}.params)" for name in added)
     for key in ("tools", "response_format"):
         if before[key] != after[key]:
-            yield f"{call}.{key} == {encode(before[key])}"
+            yield f"{call}.{key} == {_cel(before[key])}"
 
 
 def _sentences(text: str) -> Iterator[str]:
@@ -178,23 +171,26 @@ def _sentences(text: str) -> Iterator[str]:
             yield sentence
 
 
-def _condition(that: str, given: Mapping[str, Any]) -> Expect:
-    return {"checks": [*as_list(given.get("checks", [])), {"that": that}]}
+def _condition(that: str) -> Expect:
+    return {"checks": [{"that": that}]}
 
 
-def _of_amounts(before: Observation, after: Observation, given: Mapping[str, Any]) -> Iterator[Expect]:
+def _cel(value: Any) -> str:
+    """Return a value in CEL; a text in single quotes, which a YAML file need not escape."""
+    if isinstance(value, str) and value.isprintable() and not {"'", "\\"} & {*value}:
+        return f"'{value}'"
+    return encode(value)
+
+
+def _amounts(before: Observation, after: Observation) -> Iterator[str]:
     for name, seconds in before.latency["nodes"].items():
         if seconds != after.latency["nodes"].get(name):
-            yield _condition(f"latency.nodes[{encode(name)}] == {encode(seconds)}", given)
+            yield f"latency.nodes[{_cel(name)}] == {_cel(seconds)}"
     if before.latency["total"] != after.latency["total"]:
-        yield _condition(f"latency.total == {encode(before.latency['total'])}", given)
+        yield f"latency.total == {_cel(before.latency['total'])}"
     for name in ("llm_calls", "input_tokens", "output_tokens"):
         if before.usage[name] != after.usage[name]:
-            yield _condition(f"usage.{name} == {before.usage[name]}", given)
-
-
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, Mapping) and not is_matcher(value)
+            yield f"usage.{name} == {before.usage[name]}"
 
 
 def _without_place(text: str) -> str:

@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from harness.authoring.addition import merged
 from harness.authoring.writer import mapping_text
+from harness.errors import FormatError
 from harness.mutation.candidates import candidates
 from harness.mutation.execution import Chain, Run
 from harness.mutation.mutant import Mutant
@@ -17,10 +19,12 @@ from harness.mutation.unchanged import Unchanged
 from harness.report.encoding import encode
 from harness.report.traces import unpack_trace
 from harness.scenario.checks.finding import as_list
-from harness.scenario.document_expect import CHECKS
+from harness.scenario.document_expect import CHECKS, Expect
 from harness.scenario.model import Expectations, Scenario
 from harness.scenario.outcome import Observation
 from harness.secrets.encodings import has_placeholder
+from harness.source.document import parse
+from harness.source.models import validate
 
 _MOST_TRIED: Final = 12
 _MOST_SCENARIOS: Final = 3
@@ -63,7 +67,9 @@ def suggestion(
         for expect in candidates(before.observed, after.observed, events, scenario.expect.values):
             if tried == _MOST_TRIED:
                 break
-            if has_placeholder(encode(expect)) or not _tells(expect, before.observed, after.observed):
+            if has_placeholder(encode(expect)) or not _is_valid(expect):
+                continue
+            if not _tells(expect, before.observed, after.observed):
                 continue
             tried += 1
             stricter = with_expectations(scenario, expect)
@@ -82,9 +88,9 @@ def suggestion(
 
 
 def with_expectations(scenario: Scenario, expect: Mapping[str, Any]) -> Scenario:
-    """Return a scenario with more expectations, or with other ones in place of its own."""
+    """Return a scenario with more expectations."""
     scenario = scenario.whole()
-    values = {**scenario.expect.values, **expect}
+    values = merged(scenario.expect.values, expect)
     kept = {key: span for key, span in scenario.expect.spans.items() if key.partition("[")[0] not in expect}
     spans = kept | dict.fromkeys(expect, scenario.span)
     for key in expect:
@@ -93,6 +99,16 @@ def with_expectations(scenario: Scenario, expect: Mapping[str, Any]) -> Scenario
     return replace(
         scenario, expect=Expectations(values, scenario.expect.weights, spans, scenario.expect.prompts)
     )
+
+
+def _is_valid(expect: Mapping[str, Any]) -> bool:
+    try:
+        validate(
+            Expect, parse(encode(expect), file="expect", json=True, error=FormatError), error=FormatError
+        )
+    except FormatError:
+        return False
+    return True
 
 
 def _tells(expect: Mapping[str, Any], before: Observation, after: Observation) -> bool:

@@ -202,7 +202,7 @@ def _handed_on(document: Document, path: DocumentPath, new: Any, parse: Parse) -
     return None
 
 
-def _content_end(document: Document, path: DocumentPath) -> int:
+def content_end(document: Document, path: DocumentPath) -> int:
     """Return the end of a value, without the blank lines and comments that a parser counts as parts of it."""
     start, end = document.extent_of(path)
     text, value = document.text, document.at(path).value
@@ -210,7 +210,7 @@ def _content_end(document: Document, path: DocumentPath) -> int:
     if isinstance(value, list | dict) and text[first] not in "[{*":
         steps = range(len(value)) if isinstance(value, list) else value
         below = [(*path, step) for step in steps if start <= document.extent_of((*path, step))[0] < end]
-        return max((_content_end(document, place) for place in below), default=end)
+        return max((content_end(document, place) for place in below), default=end)
     return start + len(text[start:end].rstrip())
 
 
@@ -221,13 +221,13 @@ def _after_properties(text: str, start: int, end: int) -> int:
 
 def _key_removals(document: Document, path: DocumentPath, keys: Sequence[str]) -> Iterator[Replacement]:
     text, at = document.text, keys.index(str(path[-1])) if path[-1] in keys else 0
-    key, stop = document.key_start(path), _content_end(document, path)
+    key, stop = document.key_start(path), content_end(document, path)
     begin, end = text.rfind("\n", 0, key) + 1, text.find("\n", stop) + 1
     yield Replacement(begin, end or len(text), "")
     if at + 1 < len(keys):
         yield Replacement(key, document.key_start((*path[:-1], keys[at + 1])), "")
     if at:
-        yield Replacement(_content_end(document, (*path[:-1], keys[at - 1])), stop, "")
+        yield Replacement(content_end(document, (*path[:-1], keys[at - 1])), stop, "")
     yield Replacement(key, stop, "")
 
 
@@ -243,7 +243,7 @@ def _removals(document: Document, path: DocumentPath, at: int) -> Iterator[Repla
         elif not is_last:
             yield Replacement(places[at][0], places[at + 1][0], "")
         return
-    dash, stop = _dash(document, path, at), _content_end(document, (*path, at))
+    dash, stop = _dash(document, path, at), content_end(document, (*path, at))
     begin, end = text.rfind("\n", 0, dash) + 1, text.find("\n", stop) + 1
     yield Replacement(begin, end, "") if end else Replacement(max(begin - 1, 0), len(text), "")
     yield Replacement(begin, places[at][1], "")
@@ -272,7 +272,7 @@ def _additions(
     gap = text[dash + 1 : start]
     item = f"-{gap if gap.strip(' ') == '' and gap else ' '}{item}"
     if at:
-        stop = text.find("\n", _content_end(document, (*path, before)))
+        stop = text.find("\n", content_end(document, (*path, before)))
         stop = len(text) if stop < 0 else stop
         yield Replacement(stop, stop, f"\n{margin}{item}")
         yield Replacement(end, end, f"{margin}{item}\n")
@@ -290,7 +290,7 @@ def _dash(document: Document, path: DocumentPath, at: int) -> int:
     start, end = document.extent_of(path)
     if at == 0:
         return _after_properties(document.text, start, end)
-    above = document.text.find("\n", _content_end(document, (*path, at - 1)))
+    above = document.text.find("\n", content_end(document, (*path, at - 1)))
     found = _DASH.search(document.text, above + 1)
     return found.start(1) if found else start
 
@@ -306,7 +306,7 @@ def _values(document: Document, path: DocumentPath, new: Any, parse: Parse) -> I
         not isinstance(old, list | dict) or text[start : start + 1] == "*"
     ):
         yield from _scalars(text, start, end, new)
-    begin, stop = _after_properties(text, start, end), _content_end(document, path)
+    begin, stop = _after_properties(text, start, end), content_end(document, path)
     key = len(text[:begin].rstrip())
     for written in (_flow(new, parse), _json(new)):
         yield Replacement(begin, max(begin, stop), written)
