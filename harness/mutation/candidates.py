@@ -38,7 +38,7 @@ def candidates(
     for key in ("output", "state"):
         values = getattr(before, key), getattr(after, key)
         found = _partial(*values) if values[0] is not None and values[0] != values[1] else ()
-        yield from ({key: each} for each in sorted(found, key=lambda each: len(encode(each))))
+        yield from ({key: each} for each in sorted(found, key=_effort))
     yield from _of_path(before, after, given)
     yield from _of_routes(before, after)
     yield from _of_calls(before, after, given)
@@ -54,6 +54,12 @@ def candidates(
     if before.error and before.error != after.error:
         yield {"error": {key: before.error[key] for key in ("type", "node") if before.error.get(key)}}
     yield from map(_condition, _amounts(before, after))
+
+
+def _effort(expected: Any) -> tuple[bool, int]:
+    """Return the order in which expected values are tried: what is there before what is missing, short ones first."""
+    text = encode(expected)
+    return "$missing" in text, len(text)
 
 
 def _partial(before: Any, after: Any) -> Iterator[Any]:
