@@ -10,6 +10,8 @@ from typing import Any, Final
 from harness.mutation.result import Mutation
 from harness.report.encoding import replace, unwritable
 from harness.report.folder_check import refuse_foreign
+from harness.report.html.mutation import page
+from harness.report.html.page import PAGE
 
 JSON: Final = "mutation.json"
 
@@ -27,4 +29,5 @@ def write_report(folder: Path, mutation: Mutation, shapes: Mapping[str, Mapping[
         raise unwritable(folder, error) from error
     text = json.dumps(mutation.as_json(), indent=1, ensure_ascii=False)
     replace(folder / JSON, f"{text}\n".encode())
+    replace(folder / PAGE, page(mutation.as_json(), shapes).encode())
     return folder

@@ -17,7 +17,7 @@ from harness.settings import Projects
 from harness.variants.independence import reads_requests
 
 _TIMES: Final = 5.0
-_LEAST_S: Final = 10.0
+_LEAST_S: Final = 30.0
 """The limit of real time of a mutant: so many times what the unchanged run took, and at least so many seconds."""
 _ASKS: Final = frozenset({"llm", "agent"})
 

@@ -140,7 +140,7 @@ class Manifests:
                 "taken": {part: dict(counts) for part, counts in found.taken.items()},
                 "lines": _lines(found.shape, manifest),
                 "nodes": found.nodes.as_json(),
-                "figure": _figure(_with_dynamic(found.shape, coverage[name])),
+                "figure": figure(_with_dynamic(found.shape, coverage[name])),
             }
             for key, (manifest, name) in firsts.items()
             for found in [self._manifests[key]]
@@ -170,7 +170,8 @@ def _with_dynamic(shape: Mapping[str, Any], coverage: Mapping[str, Any]) -> dict
     return {**whole, "kinds": [*kinds, *(DYNAMIC for _ in dynamic["nodes"])]}
 
 
-def _figure(shape: Mapping[str, Any]) -> dict[str, Any] | None:
+def figure(shape: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a graph laid out, with `kinds` as captions of its nodes; None if it is too large or has no nodes."""
     nodes, edges, branches = (shape.get(part, ()) for part in PARTS)
     if not nodes or len(nodes) + len(edges) + len(branches) > MAX_DRAWN:
         return None
