@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 from harness.errors import ManifestError, Problem, Span
 from harness.graph.faults import Fault, with_faults
 from harness.graph.model import Graph
-from harness.graph.native import Invocation
+from harness.graph.native import Invocation, NativeGraph
 from harness.source.display import clip, did_you_mean
 from harness.source.document import Document, hint_for_missing, is_special, read, real_path, shown_path
 from harness.source.location import Rewrite
@@ -55,7 +55,14 @@ class Changes:
 
     def graph(self, graph: Graph, path: Path) -> Graph:
         """Return the graph compiled from the manifest at `path`, with the faults of that manifest."""
-        return with_faults(graph, self.faults) if self.faults and real_path(path) == self.patched else graph
+        if not self.faults or real_path(path) != self.patched:
+            return graph
+        if not isinstance(graph, NativeGraph):
+            return with_faults(graph, self.faults)
+        from harness.engine.native_faults import make_faults
+
+        make_faults(graph, self.faults)
+        return graph
 
     def apply(self, document: Document, path: Path) -> Document:
         """Return `document`, read from the file at `path`, with the changes to that file.

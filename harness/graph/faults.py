@@ -19,7 +19,7 @@ from harness.graph.model import (
     Update,
 )
 
-Kind = Literal["skip", "twice", "drop", "overwrite", "append"]
+Kind = Literal["skip", "twice", "drop", "overwrite", "append", "reroute", "without"]
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,10 @@ class Fault:
         kind: `skip`: the update of the node `name` is empty; `twice`: the node runs twice; `drop`: `key` is not in
             its update; `overwrite`: what is written into the field `name` replaces its value, instead of being
             merged into it; `append`: lists that are written into it are appended, instead of replacing its value.
+            Only of apps (`harness.engine.native_faults`): `reroute`: two targets of the conditional edges of the node
+            are exchanged; `without`: the node lacks the tool `key`.
         name: the node, or the field of the state.
-        key: the key that is dropped.
+        key: the key that is dropped; the tool; both targets, a line each.
     """
 
     kind: Kind

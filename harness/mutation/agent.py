@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -15,42 +15,19 @@ from harness.dialects.registry import dialect_named, dialect_of
 from harness.dialects.request import Changes, LoadRequest, TextReplacement
 from harness.errors import SourceError, Span
 from harness.evolution.mutator import PLACEHOLDER
-from harness.graph.faults import Fault
-from harness.mutation.dialects import DIALECTS, FIELDS, WRITES_KEYS
+from harness.mutation.compiled import graph_mutants
+from harness.mutation.dialects import DIALECTS
 from harness.mutation.mutant import Mutant, Texts, unified
 from harness.mutation.operators import Change, swap
-from harness.mutation.places import Place, places
-from harness.scenario.app_process import graph_outside_runs
-from harness.scenario.model import Scenario, load_request
+from harness.mutation.places import Place, lines_of, places
+from harness.mutation.subject import Agent
+from harness.scenario.model import load_request
 from harness.settings import Projects
 from harness.source.document import Document, read, real_path, relative_path, shown_path
 from harness.variants.application import main_manifest
 
 _SENTENCE: Final = re.compile(r"(?<=[.!?])[ \t]+(?=\S)|\n+")
 _DOCUMENTS: Final = (".yaml", ".yml", ".json")
-
-
-@dataclass
-class Seen:
-    """What the unchanged runs of an agent showed: the keys that each node wrote, and the fields that hold lists."""
-
-    keys: dict[str, dict[str, None]] = field(default_factory=dict)
-    lists: dict[str, None] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Agent:
-    """An agent that scenarios run.
-
-    Attributes:
-        scenario: one of them.
-        users: the numbers of all of them.
-        seen: what their runs showed.
-    """
-
-    scenario: Scenario
-    users: tuple[int, ...]
-    seen: Seen = field(default_factory=Seen)
 
 
 def mutants(
@@ -94,8 +71,9 @@ def _of_agent(
                 yield _in_document(agent, id_, operator, place, change, texts, file)
         if "prompt" in operators:
             yield from _in_prompts(agent, request, dialect.yaml, root)
-    if {"node", "state"} & set(operators):
-        yield from _in_graph(agent, dialect.name, main, projects, operators, root)
+    for made in graph_mutants(agent, dialect, main, projects, relative_path(main, root)):
+        if made.operator in operators:
+            yield made
 
 
 class _Numbered:
@@ -159,7 +137,7 @@ def _in_document(
         operator=operator,
         change=change.name,
         where=where,
-        lines=_lines(document, place),
+        lines=lines_of(document, place),
         diff=texts.diff_of_patch(change.operations),
         changes=Changes(patch=change.operations, patched=real_path(file)),
         users=agent.users,
@@ -167,12 +145,6 @@ def _in_document(
         names=change.names,
         route=tuple(filter(None, (source, target))) if operator == "route" and source else (),
     )
-
-
-def _lines(document: Document, place: Place) -> tuple[int, int]:
-    start, end = document.extent_of(place.part)
-    first = document.key_span(place.part).line if place.part else 1
-    return first, max(first, document.text.count("\n", 0, start + len(document.text[start:end].rstrip())) + 1)
 
 
 # ---------------------------------------------------------------- prompts
@@ -217,73 +189,3 @@ def _prompt_changes(text: str) -> Iterator[tuple[str, str]]:
         yield f"{found[0].strip('${}% ')}-dropped", text[: found.start()] + text[found.end() :]
     if text.strip():
         yield "emptied", ""
-
-
-# ---------------------------------------------------------------- compiled graphs
-
-
-def _in_graph(
-    agent: Agent, dialect: str, main: Path, projects: Projects, operators: Collection[str], root: Path
-) -> Iterator[Mutant]:
-    try:
-        graph = graph_outside_runs(agent.scenario, projects.of(agent.scenario.file))
-    except SourceError:
-        return
-    spans = {node.name: node.span for node in graph.nodes}
-    at = relative_path(main, root)
-
-    def mutant(operator: str, fault: Fault, told: str, span: Span | None, names: Sequence[str]) -> Mutant:
-        where = span or Span(shown_path(main), 1, 1)
-        is_node = fault.kind in ("skip", "twice", "drop")
-        return Mutant(
-            id=f"{operator}:{at}:{'/'.join(names)}:{told}",
-            operator=operator,
-            change=told,
-            where=where,
-            lines=(where.line, where.line),
-            diff=f"  {'node' if is_node else 'field'} {fault.name}\n"
-            + _DIFFS[fault.kind].format(key=fault.key),
-            changes=Changes(patched=main, faults=(fault,)),
-            users=agent.users,
-            node=fault.name if is_node else None,
-        )
-
-    if "node" in operators:
-        for name, span in spans.items():
-            yield mutant("node", Fault("skip", name), "skipped", span, [name])
-            yield mutant("node", Fault("twice", name), "twice", span, [name])
-    if "state" not in operators:
-        return
-    if dialect not in WRITES_KEYS:
-        for name, keys in agent.seen.keys.items():
-            for key in keys if name in spans else ():
-                yield mutant("state", Fault("drop", name, key), "dropped", spans[name], [name, key])
-    fields = _fields(main, dialect)
-    for channel in graph.channels:
-        span = fields.get(channel.name)
-        if channel.reducer is not None and span is not None:
-            yield mutant("state", Fault("overwrite", channel.name), "overwritten", span, [channel.name])
-        elif channel.name in agent.seen.lists and span is not None:
-            yield mutant("state", Fault("append", channel.name), "appended", span, [channel.name])
-
-
-_DIFFS: Final = {
-    "skip": "- runs\n+ is skipped: its update is empty\n",
-    "twice": "- runs once\n+ runs twice\n",
-    "drop": "- writes {key}\n+ does not write {key}\n",
-    "overwrite": "- what is written is merged into the value\n+ what is written replaces the value\n",
-    "append": "- what is written replaces the value\n+ what is written is appended to the value\n",
-}
-
-
-def _fields(main: Path, dialect: str) -> Mapping[str, Span]:
-    """Return where the fields of the state are declared."""
-    if dialect not in FIELDS:
-        return {}
-    document = read(main, yaml=dialect_named(dialect).yaml)
-    return {
-        str(
-            place.value["name"] if isinstance(place.value, dict) and "name" in place.value else place.path[-1]
-        ): document.key_span(place.path)
-        for place in places(document, FIELDS[dialect])
-    }

@@ -146,5 +146,7 @@ DIALECTS: Final[Mapping[str, Sequence[Row]]] = {
 """By dialect, what is changed where."""
 WRITES_KEYS: Final = frozenset({"sherma", "loki"})
 """The dialects whose documents say which keys of the state each node writes."""
-FIELDS: Final = {"sherma": "agents/*/state/fields/*", "yagra": "state_schema/*"}
+FIELDS: Final = {"sherma": "agents/*/state/fields/*@name", "yagra": "state_schema/*@"}
 """Where a document declares the fields of the state."""
+NODES: Final = {"sherma": _NODE, "agentspec": "**@name", "yagra": _STEP, "loki": _POINT, "leafmesh": _MEMBER}
+"""Where a document declares the nodes."""

@@ -127,3 +127,10 @@ def _names(value: Any, path: DocumentPath, root: Any) -> Iterator[str]:
             name = f"{told}~{len(same) + 1}" if told and same else told or name
         yield name
         value = inner
+
+
+def lines_of(document: Document, place: Place) -> tuple[int, int]:
+    """Return the first and the last line of the part that a place is in."""
+    start, end = document.extent_of(place.part)
+    first = document.key_span(place.part).line if place.part else 1
+    return first, max(first, document.text.count("\n", 0, start + len(document.text[start:end].rstrip())) + 1)

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any, Final
 
 from harness.graph.trace import Event
-from harness.mutation.agent import Agent, Seen
 from harness.mutation.execution import Chain, Run
 from harness.mutation.mutant import Mutant
+from harness.mutation.subject import Agent, Seen
 from harness.report.traces import unpack_trace
 from harness.scenario.model import Scenario
 from harness.settings import Projects
@@ -111,6 +111,9 @@ def _seen(runs: Iterable[Unchanged]) -> Seen:
     for each in runs:
         for run in each.runs:
             _note_writes(seen, unpack_trace(run.trace))
+            seen.shape, seen.dialect = run.outcome.shape, run.outcome.dialect
+            called = (call for call in run.outcome.observed.calls if call["kind"] == "tool")
+            seen.tools.update(dict.fromkeys((str(call["node"]), call["name"]) for call in called))
             state = run.outcome.observed.state
             for key, value in state.items() if isinstance(state, dict) else ():
                 seen.lists |= {key: None} if isinstance(value, list) else {}

@@ -1,0 +1,57 @@
+"""Faults in the compiled graph of an app, made in place: each of its runs is a process of its own.
+
+A node is skipped or runs twice, a conditional edge leads to a sibling's target, a tool node lacks a tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from harness.graph.faults import Fault
+from harness.graph.native import NativeGraph
+
+
+def make_faults(graph: NativeGraph, faults: Sequence[Fault]) -> None:
+    """Make faults in a graph. One of a node, an edge or a tool that it does not have changes nothing."""
+    for fault in faults:
+        node = graph.compiled.nodes.get(fault.name)
+        if fault.kind in ("skip", "twice") and node is not None:
+            node.bound = _skipped() if fault.kind == "skip" else _twice(node.bound)
+            for made in ("node", "flat_writers"):  # from the old one
+                vars(node).pop(made, None)
+        elif fault.kind == "reroute":
+            _exchange(graph.compiled, fault.name, *fault.key.split("\n"))
+        elif fault.kind == "without":
+            getattr(getattr(node, "bound", None), "tools_by_name", {}).pop(fault.key, None)
+
+
+def _skipped() -> Any:
+    from langchain_core.runnables import RunnableLambda
+
+    async def nothing(_: Any) -> dict[str, Any]:
+        return {}
+
+    return RunnableLambda(lambda _: {}, nothing)
+
+
+def _twice(bound: Any) -> Any:
+    from langchain_core.runnables import RunnableConfig, RunnableLambda
+
+    def run(value: Any, config: RunnableConfig) -> Any:
+        bound.invoke(value, config)
+        return bound.invoke(value, config)
+
+    async def arun(value: Any, config: RunnableConfig) -> Any:
+        await bound.ainvoke(value, config)
+        return await bound.ainvoke(value, config)
+
+    return RunnableLambda(run, arun)
+
+
+def _exchange(compiled: Any, source: str, one: str, other: str) -> None:
+    branches = getattr(getattr(compiled, "builder", None), "branches", {})
+    for branch in branches.get(source, {}).values():
+        ends = branch.ends or {}
+        exchanged = {one: other, other: one}
+        ends.update({label: exchanged.get(target, target) for label, target in ends.items()})
