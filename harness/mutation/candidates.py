@@ -43,6 +43,10 @@ def candidates(
     yield from _of_routes(before, after)
     yield from _of_calls(before, after, given)
     yield from map(_condition, _terms(_calls(events[0]), _calls(events[1])))
+    for name in dict.fromkeys(call["name"] for call in (*before.calls, *after.calls)):
+        counts = [sum(call["name"] == name for call in run.calls) for run in (before, after)]
+        if counts[0] != counts[1]:
+            yield _condition(f"size(calls.filter(call, call.name == {_cel(name)})) == {counts[0]}")
     if before.interrupts != after.interrupts:
         yield {"interrupt": before.interrupts}
     for key, texts, others in (

@@ -125,7 +125,11 @@ def _note_writes(seen: Seen, events: Sequence[Event]) -> None:
     known: dict[str, Any] = {}
     for event in events:
         written = event.get("update") if event["event"] == "node_end" else event.get("value")
-        if event.get("graph") or event["event"] not in ("node_end", "input") or not isinstance(written, dict):
+        if (
+            event.get("graph")
+            or event["event"] not in ("node_end", "input", "resume")
+            or not isinstance(written, dict)
+        ):
             continue
         if event["event"] == "node_end":
             new = [str(key) for key, value in written.items() if key not in known or known[key] != value]
