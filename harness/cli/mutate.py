@@ -319,7 +319,7 @@ class _Session:
         known = {each.id: result for each in chosen if (result := journal.result(each)) is not None}
         results.update(known)
         left = [each for each in chosen if each.id not in known]
-        if known and left:
+        if known:
             click.echo(f"{len(known)} results are known (--fresh runs them again)", err=True)
         ends = None if seconds is None else real.monotonic() + seconds
         by_id = {each.id: each for each in left}

@@ -1,0 +1,147 @@
+"""What comes of a mutant, and what is suggested for one that nobody noticed. Source: docs/mutate.md."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.mutation.result import Result, score_of
+from tests.mutation.conftest import AGENT, SUITE, Invoke, Mutate
+
+EDGE = "agents/desk/graph/edges/classify"
+NODE = "agents/desk/graph/nodes"
+
+
+def test_a_mutant_is_killed_by_the_scenario_and_the_check_that_notice_it(mutate: Mutate) -> None:
+    found = mutate("--operator", "route")["by_id"][
+        f"route:desk.yaml:{EDGE}/branches/ticket/condition:negated"
+    ]
+    assert (found["outcome"], found["killed_by"]) == ("killed", "desk.scenario.yaml::billing")
+    assert found["check"] == "path"
+    assert found["where"] == f"desk.yaml:{AGENT[: AGENT.index('branches')].count(chr(10)) + 1}"
+    assert (
+        """+          branches: [{condition: '!(state.intent == "billing")', target: ticket}]"""
+        in found["diff"]
+    )
+
+
+def test_a_scenario_that_cannot_be_judged_any_more_kills_and_is_told_apart(mutate: Mutate) -> None:
+    found = mutate("--operator", "call")
+    assert found["by_id"]["call:desk.yaml:llms/fast/model_name:other"]["outcome"] == "survived"
+    assert found["killed_by_error"] == 0
+    Path("desk.scenario.yaml").write_text(
+        SUITE.replace("[billing]", "[{reply: billing, when: request.model == 'gpt-4o'}]")
+    )
+    found = mutate("--operator", "call")
+    killed = found["by_id"]["call:desk.yaml:llms/fast/model_name:other"]
+    assert (killed["outcome"], killed["check"]) == ("killed", "UnscriptedCall")
+    assert found["killed"] == found["killed_by_error"] == 1
+
+
+def test_a_part_that_no_scenario_runs_has_no_coverage_and_runs_nothing(mutate: Mutate) -> None:
+    found = mutate("--operator", "node")["by_id"]["node:desk.yaml:apologize:skipped"]
+    assert found["outcome"] == "no_coverage"
+    assert found["scenarios"] == []
+    assert (
+        found["suggestion"] == "no scenario runs `apologize`: add one with an input that leads to `apologize`"
+    )
+
+
+def test_a_fault_that_nothing_provokes_survives_and_the_suggestion_is_to_provoke_it(mutate: Mutate) -> None:
+    found = mutate("--operator", "guard")["by_id"][f"guard:desk.yaml:{NODE}/classify/on_error:dropped"]
+    assert found["outcome"] == "survived"
+    assert found["suggested_for"] is None
+    assert "`{error: rate_limit}`" in found["suggestion"]
+
+
+def test_a_refused_manifest_is_invalid_and_an_equal_graph_equivalent_and_neither_counts() -> None:
+    results = [
+        Result(str(at), "route", "", "", outcome)
+        for at, outcome in enumerate(
+            ["killed", "timeout", "survived", "no_coverage", "equivalent", "invalid"]
+        )
+    ]
+    assert score_of(results) == 0.5
+    assert score_of(results[-2:]) is None
+
+
+def test_a_manifest_that_the_mutant_breaks_is_invalid(mutate: Mutate) -> None:
+    assert mutate("--operator", "route")["by_id"][f"route:desk.yaml:{EDGE}/branches/ticket/target:swapped"]
+    Path("desk.yaml").write_text(
+        Path("desk.yaml").read_text() + "        - {source: ticket, target: __end__}\n"
+    )
+    found = mutate("--operator", "route")
+    assert found["invalid"] == sum(each["outcome"] == "invalid" for each in found["mutants"])
+
+
+def test_a_prompt_that_no_stub_reads_is_told_and_never_run(mutate: Mutate) -> None:
+    text = Path("desk.yaml").read_text()
+    prompt = 'prompts: [{id: classify, version: "1", instructions: Say one word. Be kind.}]\n'
+    told = """[{role: system, content: 'prompts["classify"]["instructions"]'}, {role: messages"""
+    Path("desk.yaml").write_text(text.replace("llms:", f"{prompt}llms:").replace("[{role: messages", told))
+    found = mutate("--operator", "prompt")
+    assert {each["outcome"] for each in found["mutants"]} == {"no_coverage"}
+    assert "no stub or recording reads the prompt" in found["mutants"][0]["suggestion"]
+    reading = "[{reply: billing, when: 'size(request.messages) == 2'}]"
+    Path("desk.scenario.yaml").write_text(SUITE.replace("[billing]", reading))
+    found = mutate("--operator", "prompt")["by_id"]["prompt:desk.yaml:classify:sentence-2-dropped"]
+    assert found["outcome"] == "survived"
+    condition = "calls[0].request.messages[0].content.contains('Be kind.')"
+    assert found["suggestion"] == f'checks: [{{that: "{condition}"}}]'
+
+
+def test_a_pasted_suggestion_kills_its_mutant_and_keeps_the_rest_of_the_file(
+    mutate: Mutate, invoke: Invoke
+) -> None:
+    before = mutate()
+    survivors = [each for each in before["mutants"] if each["suggested_for"]]
+    assert len(survivors) >= 3
+    for each in survivors:
+        assert invoke("accept", "--mutant", each["id"]).exit_code == 0
+    after = mutate()
+    assert {after["by_id"][each["id"]]["outcome"] for each in survivors} == {"killed"}
+    assert after["score"] > before["score"]
+    text = Path("desk.scenario.yaml").read_text()
+    assert "output: Here is the answer.  # kept" in text
+
+
+def test_accept_refuses_a_mutant_that_nothing_is_suggested_for(mutate: Mutate, invoke: Invoke) -> None:
+    mutate("--operator", "guard")
+    id_ = f"guard:desk.yaml:{NODE}/classify/on_error:dropped"
+    assert "no-suggestion" in invoke("accept", "--mutant", id_).output
+    assert f"did you mean '{id_}'" in invoke("accept", "--mutant", id_[:-2]).output
+
+
+def test_the_first_event_that_differs_and_the_scenarios_that_ran_are_told(mutate: Mutate) -> None:
+    found = mutate("--operator", "state")
+    id_ = f"state:desk.yaml:{NODE}/ticket/args/values/messages:dropped"
+    assert found["by_id"][id_]["difference"]["what"] == "what ticket changes of the state"
+    assert found["by_id"][id_]["scenarios"] == ["desk.scenario.yaml::billing"]
+    shown = found["output"][found["output"].index(id_) :]
+    assert re.search(r"noticed by this expectation of desk.scenario.yaml::billing:\n    output: ", shown)
+
+
+def test_results_equal_those_of_two_processes_and_of_another_hash_seed(mutate: Mutate) -> None:
+    one = mutate("--fresh")["mutants"]
+    assert mutate("--fresh", "-j", "2")["mutants"] == one
+
+
+def test_a_scenario_that_fails_without_a_mutant_judges_none(mutate: Mutate) -> None:
+    Path("desk.scenario.yaml").write_text(SUITE.replace("[classify, ticket]", "[classify, answer]"))
+    found = mutate("--operator", "node", code=3)
+    assert [*found["unusable"]] == ["desk.scenario.yaml::billing"]
+    assert found["by_id"]["node:desk.yaml:ticket:skipped"]["outcome"] == "no_coverage"
+
+
+def test_the_report_has_the_graph_with_figures_and_all_data(mutate: Mutate) -> None:
+    found = mutate("--report", "out")
+    page = Path("out/report.html").read_text()
+    assert "Mutation score" in page
+    assert '<svg class="graph"' in page
+    assert "classify -&gt; ticket" in page
+    written = json.loads(Path("out/mutation.json").read_text())
+    assert written["format"] == "harness-mutate/1"
+    assert written["score"] == pytest.approx(found["score"])
