@@ -128,7 +128,7 @@ def command(
     start_workers(jobs, RecordMode.NONE)
 
     from harness.cli.selection import select
-    from harness.mutation.plan import check_operators
+    from harness.mutation.operators import check_operators
     from harness.mutation.result import score_of
     from harness.mutation.text import lines, shown_score
 

@@ -1,4 +1,4 @@
-"""Where the documents of each dialect say what the operators change: patterns (`harness.mutation.places`)."""
+"""The places where the documents of each dialect say what the operators change (`harness.mutation.places`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from harness.mutation.operators import (
 
 
 class Row(NamedTuple):
-    """What an operator does at the places of some patterns. `swap` takes all places of one node together."""
+    """An operator at the places of some patterns. `swap` takes all places of one node together."""
 
     operator: str
     variation: Callable[[Any], Any]
@@ -147,6 +147,6 @@ DIALECTS: Final[Mapping[str, Sequence[Row]]] = {
 WRITES_KEYS: Final = frozenset({"sherma", "loki"})
 """The dialects whose documents say which keys of the state each node writes."""
 FIELDS: Final = {"sherma": "agents/*/state/fields/*@name", "yagra": "state_schema/*@"}
-"""Where a document declares the fields of the state."""
+"""The places where a document declares the fields of the state."""
 NODES: Final = {"sherma": _NODE, "agentspec": "**@name", "yagra": _STEP, "loki": _POINT, "leafmesh": _MEMBER}
-"""Where a document declares the nodes."""
+"""The places where a document declares the nodes."""

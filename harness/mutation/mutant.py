@@ -96,10 +96,10 @@ class Texts:
 
 def unified(before: str, after: str, file: str) -> str:
     """Return a unified diff, as git writes it."""
-    lines = [text.splitlines(keepends=True) for text in (before, after)]
+    old, new = (text.splitlines(keepends=True) for text in (before, after))
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-        for line in difflib.unified_diff(*lines, f"a/{file}", f"b/{file}")
+        for line in difflib.unified_diff(old, new, f"a/{file}", f"b/{file}")
     )
 
 
@@ -112,10 +112,13 @@ def _told(operations: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def _path(value: Any, pointer: str) -> DocumentPath:
     path: list[str | int] = []
     for written in pointer.split("/")[1:]:
-        step: str | int = written.replace("~1", "/").replace("~0", "~")
-        step = int(step) if isinstance(value, list) else step
-        path.append(step)
+        step = written.replace("~1", "/").replace("~0", "~")
+        path.append(int(step) if isinstance(value, list) else step)
         value = (
-            value[step] if isinstance(value, list) else value.get(step) if isinstance(value, dict) else None
+            value[int(step)]
+            if isinstance(value, list)
+            else value.get(step)
+            if isinstance(value, dict)
+            else None
         )
     return tuple(path)

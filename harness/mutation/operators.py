@@ -10,7 +10,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
+from harness.errors import FormatError, Problem
 from harness.mutation.places import Place
+from harness.source.display import did_you_mean
 from harness.units import is_number
 
 OPERATORS: Final[Mapping[str, str]] = {
@@ -24,7 +26,20 @@ OPERATORS: Final[Mapping[str, str]] = {
     "guard": "a retry, time-out, fallback, error handler, approval or pause dropped; a limit raised",
     "output": "an output key dropped or renamed; its schema loosened",
 }
-"""What each operator changes."""
+"""The operators, each with what it changes."""
+
+
+def check_operators(names: Sequence[str]) -> list[str]:
+    """Return the operators with these names; all if none is given.
+
+    Raises:
+        FormatError: there is none of that name (code `unknown-operator`).
+    """
+    for name in names:
+        if name not in OPERATORS:
+            hint = did_you_mean(name, OPERATORS)
+            raise FormatError(Problem("unknown-operator", f"there is no operator '{name}'", hint=hint))
+    return [name for name in OPERATORS if not names or name in names]
 
 
 class Change(NamedTuple):

@@ -123,7 +123,7 @@ def _names(value: Any, path: DocumentPath, root: Any) -> Iterator[str]:
         if isinstance(value, list):
             found = (_name(inner.get(key), root) for key in _NAMES) if isinstance(inner, dict) else iter(())
             told = inner if isinstance(inner, str) else next((each for each in found if each), None)
-            same = [item for item in value[:step] if item == inner] if told else []  # type: ignore[misc]
+            same = [item for item in value[: int(step)] if item == inner] if told else []
             name = f"{told}~{len(same) + 1}" if told and same else told or name
         yield name
         value = inner

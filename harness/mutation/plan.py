@@ -1,4 +1,4 @@
-"""Which mutants run: those of the chosen operators and manifests, in changed parts, or a sample of them."""
+"""The mutants that run: those of chosen manifests, in changed parts, or a sample of them."""
 
 from __future__ import annotations
 
@@ -8,27 +8,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 from typing import Final
 
-from harness.errors import FormatError, Problem
 from harness.mutation.mutant import Mutant
-from harness.mutation.operators import OPERATORS
 from harness.selection.changes import ChangedLines
-from harness.source.display import did_you_mean
 from harness.source.document import real_path, shown_path
 
 _SEED: Final = "mutants"
-
-
-def check_operators(names: Sequence[str]) -> list[str]:
-    """Return the operators with these names; all if none is given.
-
-    Raises:
-        FormatError: there is none of that name (code `unknown-operator`).
-    """
-    for name in names:
-        if name not in OPERATORS:
-            hint = did_you_mean(name, OPERATORS)
-            raise FormatError(Problem("unknown-operator", f"there is no operator '{name}'", hint=hint))
-    return [name for name in OPERATORS if not names or name in names]
 
 
 def matches_manifest(manifest: Path, glob: str) -> bool:

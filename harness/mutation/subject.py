@@ -11,7 +11,7 @@ from harness.scenario.model import Scenario
 
 @dataclass
 class Seen:
-    """What the unchanged runs of an agent showed.
+    """The facts that the unchanged runs of an agent showed.
 
     Attributes:
         keys: the keys that each node wrote.

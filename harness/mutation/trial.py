@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from harness.dialects.load import load_graph
 from harness.errors import SourceError
 from harness.mutation.equality import same_graph
 from harness.mutation.execution import Chain, Run
 from harness.mutation.mutant import Mutant
-from harness.mutation.provoke import unprovoked, unread
 from harness.mutation.result import Result
 from harness.mutation.suggestion import suggestion
 from harness.mutation.unchanged import Unchanged
@@ -46,10 +46,10 @@ def trial(mutant: Mutant, runs: Mapping[int, Unchanged], projects: Projects) -> 
     users = [runs[number] for number in mutant.users if number in runs]
     reached = [each for each in users if each.judges and each.reaches(mutant)]
     if mutant.in_prompt and reached and not any(each.reads for each in reached):
-        return replace(found, outcome="no_coverage", suggestion=unread(mutant))
+        return replace(found, outcome="no_coverage", suggestion=_UNREAD)
     if not reached:
         outcome = _unrun(mutant, users, projects) or "no_coverage"
-        return replace(found, outcome=outcome, suggestion=unprovoked(mutant, reached=False))
+        return replace(found, outcome=outcome, suggestion=_unprovoked(mutant, reached=False))
     ran: list[str] = []
     differing: list[tuple[Unchanged, Sequence[Run]]] = []
     for each in reached:
@@ -65,7 +65,7 @@ def trial(mutant: Mutant, runs: Mapping[int, Unchanged], projects: Projects) -> 
             differing.append((each, made))
     if not differing:
         outcome = "equivalent" if _unrun(mutant, reached, projects) == "equivalent" else "survived"
-        told = unprovoked(mutant, reached=True) if outcome == "survived" else None
+        told = _unprovoked(mutant, reached=True) if outcome == "survived" else None
         return replace(found, outcome=outcome, suggestion=told)
     before, after = differing[0]
     difference = first_difference(before.events, unpack_trace(after[0].trace))
@@ -109,3 +109,43 @@ def _unrun(mutant: Mutant, users: Sequence[Unchanged], projects: Projects) -> st
             return "invalid"
         is_same = is_same and same_graph(before, after)
     return "equivalent" if is_same else ""
+
+
+# ---------------------------------------------------------------- what a suite does not provoke
+
+_UNREAD: Final = (
+    "no stub or recording reads the prompt: give a stub a condition such as "
+    '`when: request.messages[0].content.contains("…")`, or record the scenario'
+)
+
+
+def unread(mutant: Mutant) -> str:
+    """Return what a prompt needs to matter."""
+    return (
+        "no stub or recording reads the prompt: give a stub a condition such as "
+        '`when: request.messages[0].content.contains("…")`, or record the scenario'
+    )
+
+
+def _unprovoked(mutant: Mutant, *, reached: bool) -> str:
+    """Return what would lead to the part of a mutant that no run showed."""
+    at = f"`{mutant.node}`" if mutant.node else "the agent"
+    if not reached:
+        target = f" with an input that leads to {at}" if mutant.node else ""
+        return f"no scenario runs {at}: add one{target}"
+    return (
+        f"{_NEEDED.get(mutant.operator, _OTHER).format(at=at, to=(mutant.route[1:] or ('another way',))[0])}"
+    )
+
+
+_OTHER = "nothing in the suite provokes it: add a scenario in which {at} matters"
+_NEEDED = {
+    "guard": "nothing fails at {at}, is late, or reaches the limit: add a scenario with a fault there, such as "
+    "`{{error: rate_limit}}` as an answer, or an answer with a `latency`",
+    "route": "no input takes the way that it changes: add a scenario in which {at} goes to {to}",
+    "state": "no run reads the value, or it is written before it is read: add a scenario that reads it at {at}",
+    "call": "no run uses it: add a scenario in which a model asks for it at {at}",
+    "prompt": 'no answer depends on this part: add `when: request.messages[0].content.contains("…")` to a stub',
+    "output": "no run breaks the schema or reads the key: add a scenario in which {at} answers with something else",
+    "node": "the node changes nothing in these runs: add a scenario in which what {at} does matters",
+}

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.mutation import trial
+from harness.mutation.mutant import Mutant
+from harness.scenario.model import Scenario
 from tests.mutation.conftest import AGENT, Invoke, Mutate
 
 JOURNAL = Path(".harness/mutate/results.jsonl")
@@ -53,10 +56,13 @@ def test_only_what_changed_is_run_again(mutate: Mutate, monkeypatch: pytest.Monk
     first = mutate()
     assert "results are known" in mutate()["output"]
     ran: list[str] = []
-    from harness.mutation import trial
-
     real = trial.with_mutant
-    monkeypatch.setattr(trial, "with_mutant", lambda *given: ran.append(given[1].id) or real(*given))
+
+    def noting(scenario: Scenario, mutant: Mutant, seconds: float) -> Scenario:
+        ran.append(mutant.id)
+        return real(scenario, mutant, seconds)
+
+    monkeypatch.setattr(trial, "with_mutant", noting)
     assert mutate()["mutants"] == first["mutants"]
     assert ran == []
     Path("desk.yaml").write_text(AGENT.replace("A ticket is open.", "The ticket is open."))
