@@ -71,9 +71,12 @@ def graph_mutants(
 
 
 def _of_graph(agent: Agent, graph: Graph, fields: Mapping[str, object]) -> Iterator[_Found]:
+    merged = {channel.name for channel in graph.channels if channel.reducer is not None}
     for node in graph.nodes:
         yield _Found("node", Fault("skip", node.name), "skipped")
-        yield _Found("node", Fault("twice", node.name), "twice")
+        # Any other node has the same effect when it runs again.
+        if node.name in agent.seen.acting or not merged.isdisjoint(agent.seen.keys.get(node.name, ())):
+            yield _Found("node", Fault("twice", node.name), "twice")
         for key in agent.seen.keys.get(node.name, ()) if graph.dialect not in WRITES_KEYS else ():
             yield _Found("state", Fault("drop", node.name, key), "dropped", (key,))
     for channel in graph.channels:

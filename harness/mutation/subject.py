@@ -19,6 +19,7 @@ class Seen:
         shape: the graph, as in results.
         dialect: the dialect.
         tools: the tools that ran, with the node that each ran in.
+        acting: the nodes that called or asked something.
     """
 
     keys: dict[str, dict[str, None]] = field(default_factory=dict)
@@ -26,6 +27,7 @@ class Seen:
     shape: Mapping[str, Any] = field(default_factory=dict)
     dialect: str = ""
     tools: dict[tuple[str, str], None] = field(default_factory=dict)
+    acting: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def trial(mutant: Mutant, runs: Mapping[int, Unchanged], projects: Projects) -> 
         for run in made:
             if not run.outcome.passed:
                 return _killed(found, each, run)
-        if [run.outcome.digest for run in made] != [run.outcome.digest for run in each.runs]:
+        if any(map(_differ, made, each.runs)):
             differing.append((each, made))
     if not differing:
         outcome = "equivalent" if _unrun(mutant, reached, projects) == "equivalent" else "survived"
@@ -77,6 +77,15 @@ def trial(mutant: Mutant, runs: Mapping[int, Unchanged], projects: Projects) -> 
     return replace(
         found, suggestion=proposed.text, suggested_for=proposed.scenario.id, expect=proposed.expect
     )
+
+
+def _differ(one: Run, other: Run) -> bool:
+    """True if two runs differ in their traces, or in what they leave behind."""
+    kept = [
+        (each.outcome.digest, each.outcome.observed.state, each.outcome.observed.output)
+        for each in (one, other)
+    ]
+    return kept[0] != kept[1]
 
 
 def _killed(found: Result, by: Unchanged, run: Run) -> Result:

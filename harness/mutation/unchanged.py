@@ -124,6 +124,9 @@ def _note_writes(seen: Seen, events: Sequence[Event]) -> None:
     """Note the keys that nodes wrote. Some write the whole state: what they leave as it was does not count."""
     known: dict[str, Any] = {}
     for event in events:
+        if event["event"] in ("call", "node_pause"):
+            path = f"{event.get('graph') or ''}{event['node']}"
+            seen.acting.update((path, path.partition("/")[0]))
         written = event.get("update") if event["event"] == "node_end" else event.get("value")
         if (
             event.get("graph")
