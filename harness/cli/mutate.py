@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -29,11 +30,9 @@ from harness.settings import Projects, RecordMode
 if TYPE_CHECKING:
     from harness.cli.selection import Selection
     from harness.mutation.execution import Chain
-    from harness.mutation.journal import Journal
     from harness.mutation.mutant import Mutant
     from harness.mutation.result import Mutation, Result
     from harness.mutation.unchanged import Unchanged
-    from harness.report.console import Progress
     from harness.selection.changes import ChangedLines
 
 _EPILOG = """\b
@@ -78,43 +77,27 @@ _SCENARIOS = "scenarios"
     help="Only parts that have changed since the commit REF (default: uncommitted changes).",
 )
 @click.option(
-    "--sample",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Only N mutants, drawn at random; always the same ones.",
+    "--sample", type=click.IntRange(min=1), metavar="N", help="Only N mutants; always the same ones."
 )
 @click.option(
-    "--time",
-    "seconds",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="S",
-    help="Begin no further mutant after S seconds; they run in random order.",
+    "--time", "seconds", type=float, metavar="S", help="Begin no mutant after S seconds; in random order."
 )
 @words_option
 @jobs_option
 @click.option(
-    "--fail-under",
-    "bound",
-    type=Parsed("share", share),
-    metavar="X",
-    help="Exit with 1 if the score is below X.",
+    "--fail-under", "bound", type=Parsed("share", share), metavar="X", help="Exit with 1 below this score."
 )
 @flag("--fresh", help="Run all mutants again, also those whose result is known.")
 @click.option("--json", "json_", metavar="FILE", help="Write the results as JSON to FILE; - is stdout.")
 @path_option("--report", metavar="DIR", help="Folder for results (default: reports/mutation).")
 def command(
     paths: tuple[str, ...],
-    glob: str | None,
-    operators: tuple[str, ...],
-    changed: str | None,
-    sample: int | None,
-    seconds: float | None,
     words: str,
     jobs: int | None,
     bound: float | None,
-    fresh: bool,
     json_: str | None,
     report: Path | None,
+    **chosen: Any,
 ) -> int:
     """Make one small fault at a time in the agents, and see which of them the scenarios notice.
 
@@ -123,38 +106,37 @@ def command(
     notices, the expectation that would have is printed, ready to paste. Results are kept in .harness/mutate:
     only what changed is run again, and an interrupted run goes on.
     """
-    if sample is not None and seconds is not None:
+    plan = _Plan(**chosen)
+    if plan.sample is not None and plan.seconds is not None:
         raise click.UsageError("--sample and --time are mutually exclusive")
     start_workers(jobs, RecordMode.NONE)
 
     from harness.cli.selection import select
     from harness.mutation.operators import check_operators
-    from harness.mutation.result import score_of
+    from harness.mutation.result import score_of, write_report
     from harness.mutation.text import lines, shown_score
+    from harness.report.folder_check import refuse_foreign
 
-    chosen = check_operators(operators)
+    plan = plan._replace(operators=check_operators(plan.operators))
     check_writable(json_)
     given = paths or ((_SCENARIOS,) if Path(_SCENARIOS).is_dir() else (".",))
-    if changed is not None:
-        given, changed = (
-            paths_and_ref(given if paths else (), changed) if paths else paths_and_ref(given, changed)
-        )
-    projects = Projects()
+    if plan.changed is not None:
+        given, ref = paths_and_ref(paths if os.path.lexists(plan.changed) else given, plan.changed)
+        plan = plan._replace(changed=ref)
+    projects, to_stderr = Projects(), json_ == "-"
     selection = select(given, projects, words=words)
     if selection.refused:
         raise FormatError([problem for each in selection.refused.values() for problem in each.problems])
-    to_stderr = json_ == "-"
-    session = _Session(selection, projects, jobs, to_stderr=to_stderr)
-    mutation = session.run(chosen, glob, changed, sample, seconds, fresh=fresh)
     folder = report or projects.common(selection.files).report.with_name("mutation")
-    from harness.mutation.report import write_report
-
-    place = write_report(folder, mutation, session.shapes())
+    refuse_foreign(folder)
+    session = _Session(selection, projects, plan, to_stderr=to_stderr)
+    mutation = session.run(jobs)
+    write_report(folder, mutation, session.shapes())
     for line in lines(mutation):
         click.echo(line, err=to_stderr)
     if json_ is not None:
         deliver_json(json.dumps(mutation.as_json(), indent=2, ensure_ascii=False), json_)
-    click.echo(f"results: {place}", err=to_stderr)
+    click.echo(f"results: {folder}", err=to_stderr)
     session.annotate(mutation)
     score = score_of(mutation.results)
     if not mutation.complete or mutation.unusable:
@@ -165,26 +147,27 @@ def command(
     return exit_code.OK
 
 
+class _Plan(NamedTuple):
+    """The options that choose mutants."""
+
+    operators: Sequence[str]
+    glob: str | None
+    changed: str | None
+    sample: int | None
+    seconds: float | None
+    fresh: bool
+
+
 class _Session:
     """The runs of the scenarios without and with mutants."""
 
-    def __init__(
-        self, selection: Selection, projects: Projects, jobs: int | None, *, to_stderr: bool
-    ) -> None:
-        self._selection, self._projects, self._jobs, self._to_stderr = selection, projects, jobs, to_stderr
+    def __init__(self, selection: Selection, projects: Projects, plan: _Plan, *, to_stderr: bool) -> None:
+        self._selection, self._projects, self._plan = selection, projects, plan
+        self._to_stderr = to_stderr
         self._runs: dict[int, Unchanged] = {}
         self._changed: ChangedLines | None = None
 
-    def run(
-        self,
-        operators: Sequence[str],
-        glob: str | None,
-        changed: str | None,
-        sample: int | None,
-        seconds: float | None,
-        *,
-        fresh: bool,
-    ) -> Mutation:
+    def run(self, jobs: int | None) -> Mutation:
         """Run the mutants, and return their results; those so far if the run is interrupted."""
         from harness.cli.interruption import between_scenarios
         from harness.cli.session import worker_pool
@@ -199,16 +182,13 @@ class _Session:
             stack.enter_context(stdout_to_stderr(self._to_stderr))
             stack.enter_context(redacted_process(secrets_of_process(settings).text))
             stack.callback(close_apps)
-            self._workers = worker_pool(
-                self._jobs, self._projects, self._selection, to_stderr=self._to_stderr
-            )
+            self._workers = worker_pool(jobs, self._projects, self._selection, to_stderr=self._to_stderr)
             if self._workers is not None:
                 stack.enter_context(closing(self._workers))
             self._interruption = stack.enter_context(between_scenarios())
             try:
-                self._run_unchanged(glob)
-                self._note_unusable(mutation)
-                self._run_mutants(mutation, operators, changed, sample, seconds, fresh=fresh)
+                self._run_unchanged(mutation)
+                self._run_mutants(mutation)
             except KeyboardInterrupt:
                 mutation.complete = False
                 click.echo("interrupted: the results so far are kept; the same command goes on", err=True)
@@ -232,26 +212,26 @@ class _Session:
         from harness.mutation.execution import run_chains
         from harness.report.console import Progress, open_console
 
-        progress: Progress = Progress(open_console(), total)
-        ended = run_chains(chains, self._projects, self._selection.scenarios, self._workers)
+        progress = Progress(open_console(), total)
         try:
-            with closing(ended):  # type: ignore[type-var]
+            with closing(
+                run_chains(chains, self._projects, self._selection.scenarios, self._workers)
+            ) as ended:
                 for each in ended:
                     yield each
-                    progress.add("passed" if getattr(each, "outcome", "killed") != "survived" else "failed")
+                    progress.add("failed" if getattr(each, "outcome", "") == "survived" else "passed")
                     self._interruption.raise_if_requested()
         finally:
             progress.stop()
 
-    def _run_unchanged(self, glob: str | None) -> None:
+    def _run_unchanged(self, mutation: Mutation) -> None:
         from harness.mutation.plan import matches_manifest
         from harness.mutation.unchanged import unchanged
+        from harness.report.failure import failed_checks
 
-        scenarios = [
-            each
-            for each in self._selection.scenarios
-            if each.skip is None and (glob is None or matches_manifest(each.manifests[0], glob))
-        ]
+        glob, scenarios = self._plan.glob, [each for each in self._selection.scenarios if each.skip is None]
+        if glob is not None:
+            scenarios = [each for each in scenarios if matches_manifest(each.manifests[0], glob)]
         if not scenarios:
             text = (
                 f"no manifest that the scenarios run matches '{glob}'"
@@ -262,25 +242,12 @@ class _Session:
         chains = (unchanged(at, each, self._projects) for at, each in enumerate(scenarios))
         found = {each.number: each for each in self._ended(chains, len(scenarios))}
         self._runs = dict(sorted(found.items()))
-
-    def _note_unusable(self, mutation: Mutation) -> None:
-        from harness.report.failure import failed_checks
-
         for each in self._runs.values():
-            for run in each.runs:
-                if not run.outcome.passed:
-                    mutation.unusable[each.scenario.id] = failed_checks(run.outcome)
+            failed = next((run.outcome for run in each.runs if not run.outcome.passed), None)
+            if failed is not None:
+                mutation.unusable[each.scenario.id] = failed_checks(failed)
 
-    def _run_mutants(
-        self,
-        mutation: Mutation,
-        operators: Sequence[str],
-        changed: str | None,
-        sample: int | None,
-        seconds: float | None,
-        *,
-        fresh: bool,
-    ) -> None:
+    def _run_mutants(self, mutation: Mutation) -> None:
         from harness.mutation.agent import mutants
         from harness.mutation.journal import Journal
         from harness.mutation.plan import drawn, in_changed_parts
@@ -288,48 +255,37 @@ class _Session:
         from harness.selection.changes import ChangedLines
         from harness.variants.fingerprint import fingerprints
 
-        project = self._projects.common(self._selection.files).project
+        plan, projects, files = self._plan, self._projects, self._selection.files
+        project = projects.common(files).project
         judging = [each for each in self._runs.values() if each.judges]
-        found = mutants(agents_of(judging), self._projects, operators, project)
-        if changed is not None:
-            self._changed = ChangedLines(
-                [self._projects.of(file).project for file in self._selection.files], changed
-            )
+        found = mutants(agents_of(judging), projects, plan.operators, project)
+        if plan.changed is not None:
+            self._changed = ChangedLines([projects.of(file).project for file in files], plan.changed)
             found = in_changed_parts(found, self._changed)
-        order = {each.id: at for at, each in enumerate(found)}
-        chosen = drawn(found, sample) if sample or seconds else found
-        mutation.left_out = len(found) - len(chosen)
-        inputs = fingerprints([each.scenario for each in judging], self._projects)
+        chosen = drawn(found, plan.sample) if plan.sample or plan.seconds else found
+        inputs = fingerprints([each.scenario for each in judging], projects)
         numbered = {each.number: of for each, of in zip(judging, inputs, strict=True)}
-        with closing(Journal(project, numbered, fresh=fresh)) as journal:
-            results: dict[str, Result] = {}
+        results: dict[str, Result] = {}
+        with closing(Journal(project, numbered, fresh=plan.fresh)) as journal:
+            known = {each.id: result for each in chosen if (result := journal.result(each)) is not None}
+            results |= known
+            if known:
+                click.echo(f"{len(known)} results are known (--fresh runs them again)", err=True)
+            left = {each.id: each for each in chosen if each.id not in known}
             try:
-                for result in self._tried(chosen, journal, seconds, results):
+                for result in self._ended(self._trials([*left.values()]), len(left)):
+                    journal.add(left[result.id], result)
                     results[result.id] = result
             finally:
-                mutation.results = sorted(results.values(), key=lambda each: order[each.id])
-        mutation.left_out += len(chosen) - len(results)
+                mutation.results = [results[each.id] for each in found if each.id in results]
+                mutation.left_out = len(found) - len(results)
 
-    def _tried(
-        self, chosen: Sequence[Mutant], journal: Journal, seconds: float | None, results: dict[str, Result]
-    ) -> Iterator[Result]:
+    def _trials(self, mutants: Sequence[Mutant]) -> Iterator[Chain[Result]]:
         from harness.mutation.trial import trial
         from harness.time.real import real
 
-        known = {each.id: result for each in chosen if (result := journal.result(each)) is not None}
-        results.update(known)
-        left = [each for each in chosen if each.id not in known]
-        if known:
-            click.echo(f"{len(known)} results are known (--fresh runs them again)", err=True)
-        ends = None if seconds is None else real.monotonic() + seconds
-        by_id = {each.id: each for each in left}
-
-        def chains() -> Iterator[Chain[Result]]:
-            for each in left:
-                if ends is not None and real.monotonic() >= ends:
-                    return
-                yield trial(each, self._runs, self._projects)
-
-        for result in self._ended(chains(), len(left)):
-            journal.add(by_id[result.id], result)
-            yield result
+        began = real.monotonic()
+        for each in mutants:
+            if self._plan.seconds is not None and real.monotonic() - began >= self._plan.seconds:
+                return
+            yield trial(each, self._runs, self._projects)

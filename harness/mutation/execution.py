@@ -95,7 +95,7 @@ def run_chains(
     projects: Projects,
     sample: Sequence[Scenario],
     workers: WorkerPool | None,
-) -> Iterator[Result]:
+) -> Generator[Result]:
     """Yield the results of chains as they end. Closing the iterator stops running scenarios.
 
     Args:

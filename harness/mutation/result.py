@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import Any, Final
 
+from harness.report.encoding import replace, unwritable
+from harness.report.folder_check import refuse_foreign
+from harness.report.html.mutation import page
+from harness.report.html.page import PAGE
+
 FORMAT: Final = "harness-mutate/1"
+_JSON: Final = "mutation.json"
 OUTCOMES: Final = ("killed", "survived", "no_coverage", "timeout", "equivalent", "invalid")
 """The outcomes, by their names in files."""
 
@@ -99,3 +107,19 @@ class Mutation:
             "unusable": self.unusable,
             "mutants": [each.as_json() for each in self.results],
         }
+
+
+def write_report(folder: Path, mutation: Mutation, shapes: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write the results of mutants into a folder: mutation.json, and the page.
+
+    Raises:
+        FormatError: it has other files, or cannot be written.
+    """
+    refuse_foreign(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    text = json.dumps(mutation.as_json(), indent=1, ensure_ascii=False)
+    replace(folder / _JSON, f"{text}\n".encode())
+    replace(folder / PAGE, page(mutation.as_json(), shapes).encode())
