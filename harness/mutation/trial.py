@@ -45,11 +45,10 @@ def trial(mutant: Mutant, runs: Mapping[int, Unchanged], projects: Projects) -> 
     )
     users = [runs[number] for number in mutant.users if number in runs]
     reached = [each for each in users if each.judges and each.reaches(mutant)]
-    if mutant.in_prompt and reached and not any(each.reads for each in reached):
-        return replace(found, outcome="no_coverage", suggestion=_UNREAD)
     if not reached:
         outcome = _unrun(mutant, users, projects) or "no_coverage"
-        return replace(found, outcome=outcome, suggestion=_unprovoked(mutant, reached=False))
+        told = _UNREAD if mutant.in_prompt and users else _unprovoked(mutant, reached=False)
+        return replace(found, outcome=outcome, suggestion=told)
     ran: list[str] = []
     differing: list[tuple[Unchanged, Sequence[Run]]] = []
     for each in reached:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from harness.graph.model import START
 from harness.graph.trace import Event
 from harness.mutation.execution import Chain, Run
 from harness.mutation.mutant import Mutant
@@ -56,7 +57,7 @@ class Unchanged:
     @cached_property
     def reached(self) -> frozenset[str]:
         """The names of the nodes that ran, of nested graphs as well, and of what calls were made from."""
-        found: set[str] = set()
+        found = {START}
         for run in self.runs:
             for event in unpack_trace(run.trace):
                 path = f"{event.get('graph') or ''}{event.get('node') or ''}"
@@ -76,7 +77,7 @@ class Unchanged:
             return True
         if any(mention.name in mutant.names for mention in self.scenario.mentions):
             return True
-        if mutant.in_prompt and not self.asks:
+        if mutant.in_prompt and self.asks and not self.reads:
             return False
         return mutant.node is None or mutant.node in self.reached
 
