@@ -12,7 +12,7 @@ from typing import Any, TextIO
 import click
 
 from harness import __version__
-from harness.cli.output import interrupted, run_guarded, secrets_of
+from harness.cli.output import interrupted, note_command, run_guarded, secrets_of
 from harness.workers.garbage import reduce_gc
 
 COMMANDS = {
@@ -116,14 +116,19 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without UTF-8 is no error
     reduce_gc()
+    note_command()
     if "_HARNESS_COMPLETE" in os.environ:  # the shell asks
         import_module("harness.cli.completion")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # both interrupts end a run the same way
     try:
         cli(prog_name="harness")
     except SystemExit as leaving:
-        if "harness.scenario.real_limit" in sys.modules:
-            _leave_threads_behind(leaving.code)
+        if "harness.scenario.leftovers" in sys.modules:
+            from harness.scenario.leftovers import leave
+
+            has_more = leave(leaving.code if isinstance(leaving.code, int) else 0)
+            if "harness.workers.rescue" in sys.modules:
+                sys.modules["harness.workers.rescue"].end_guardian(has_more=has_more)
         raise
 
 
@@ -137,16 +142,6 @@ def _open_devnull(descriptor: int) -> TextIO:
         os.close(opened)
     # Not closed: it is open as long as the process runs.
     return open(descriptor, "w" if descriptor else "r", encoding="utf-8", closefd=False)
-
-
-def _leave_threads_behind(code: Any) -> None:
-    """Exit without waiting for the threads of a run past its real-time limit; Python would wait for them for ever."""
-    from harness.scenario.real_limit import has_abandoned_threads
-
-    if has_abandoned_threads():
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code if isinstance(code, int) else 0)
 
 
 if __name__ == "__main__":

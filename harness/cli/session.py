@@ -152,12 +152,14 @@ class Session:
             return
         from harness.scenario.process_state import refuse_os_exit
         from harness.scenario.run import outcomes
+        from harness.workers.rescue import guarded
 
         with refuse_os_exit():
             for number in numbers or range(len(scenarios)):
                 assert number is not None  # nothing runs that would have to end first
                 scenario = scenarios[number]
-                for outcome in outcomes(scenario, self.projects.of(scenario.file), ask=self.ask):
+                settings = self.projects.of(scenario.file)
+                for outcome in guarded(outcomes(scenario, settings, ask=self.ask), scenario, settings):
                     yield ScenarioResult(number, outcome, record(outcome))
                 yield ScenarioResult(number, None)
 
@@ -254,6 +256,8 @@ def run_selection(
         stream = _opened(lines, open_files) if lines else None
         secrets = secrets_of_process(settings)
         open_files.enter_context(stdout_to_stderr(to_stderr))
+        # Before the output is redirected to a thread of this process.
+        open_files.enter_context(_with_guardian(projects, settings.report, workers))
         open_files.enter_context(redacted_process(secrets.text))
         open_files.callback(close_apps)
         if to_stderr:  # standard output is for the lines of results
@@ -309,6 +313,21 @@ def run_selection(
 
         report_to_github(settings.report, lambda text: click.echo(text, err=to_stderr))
     return session
+
+
+@contextmanager
+def _with_guardian(projects: Projects, report: Path, workers: WorkerPool | None) -> Iterator[None]:
+    """Let another process write the report, if a run ends or holds this one: that of a command, without workers."""
+    if workers is not None or not exit_code.is_command():
+        yield
+        return
+    from harness.workers.rescue import reported, start_guardian
+
+    start_guardian(projects, report)
+    try:
+        yield
+    finally:
+        reported()
 
 
 def worker_pool(

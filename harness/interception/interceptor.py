@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from harness.errors import HarnessError
+from harness.interception.late_threads import refuse_late
 from harness.interception.messages import PreparedReply, Request, Response, SendResult
 from harness.interception.real_effects import charge_since, current_effects, raise_unanswerable, wait_blocking
 from harness.time.paced import RealWork, in_thread, real_timers
@@ -123,6 +124,7 @@ class Interceptor(ABC):
         For a known answer with neither response nor failure, this waits for ever. If `send` raises, the request was
         not made.
         """
+        refuse_late()
         found = self.claim(request)
         if found is not None:
             await self.wait_for(found)
@@ -158,6 +160,7 @@ class Interceptor(ABC):
 
     def answer_blocking(self, request: Request, send: Callable[[], SendResult]) -> SendResult:
         """Return the answer to a request of a client without an event loop. Its time passes when the effect ends."""
+        refuse_late()
         found = self.claim(request)
         if found is not None:
             return self.reply_blocking(found)

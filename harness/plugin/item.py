@@ -195,9 +195,14 @@ class ScenarioItem(pytest.Item):
         from harness.report.results import record
         from harness.scenario.process_state import refuse_os_exit
         from harness.scenario.run import outcomes
+        from harness.workers.rescue import guarded, start_guardian
 
+        reporter = self.config.pluginmanager.get_plugin("harness-reporter")
+        with _uncaptured(self.config):
+            start_guardian(projects_of(self.config), reporter.open_report() if reporter is not None else None)
+        runs = outcomes(self.scenario, settings, ask=ask_past_capture(self.config))
         with refuse_os_exit():
-            for outcome in outcomes(self.scenario, settings, ask=ask_past_capture(self.config)):
+            for outcome in guarded(runs, self.scenario, settings):
                 yield outcome, record(outcome)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:

@@ -99,8 +99,13 @@ COUNTS: Final = "harness_counts"
 """The key of a worker's output for the counts of what it collected. All workers collect the same."""
 
 
+_SESSIONS: Final[list[pytest.Config]] = []
+"""The sessions of this process: a test may run one inside of another."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Register the redaction in all processes, and the reporter and the gate in all but workers of xdist."""
+    _SESSIONS.append(config)
     # The clean-up that is added first is run last: after pytest's own, which collects garbage.
     config.add_cleanup(partial(restore_gc, gc.get_threshold()))
     config.pluginmanager.register(Redaction(config), "harness-redaction")
@@ -182,6 +187,11 @@ class Reporter:
                 self._open_writer().add_record(Record(*made), self._positions.get(report.nodeid, 0))
             if not is_test:
                 self._ran.add(report.nodeid)
+
+    def open_report(self) -> Path:
+        """Begin the report, and return its folder."""
+        with _exit_if_unwritable():
+            return self._open_writer().path.parent
 
     def _open_writer(self) -> ResultsWriter:
         if self._writer is None:
@@ -279,7 +289,10 @@ class Reporter:
 
         while self._counts.unread:
             writer.add_record(Record(*self._counts.unread.pop(0)), -1)
-        return writer.finish(why_incomplete(self._config, self._counts, len(self._ran)))
+        summary = writer.finish(why_incomplete(self._config, self._counts, len(self._ran)))
+        if "harness.workers.rescue" in sys.modules:
+            sys.modules["harness.workers.rescue"].reported()
+        return summary
 
     def pytest_unconfigure(self) -> None:
         """Close the report of a session that ended without a terminal summary."""
@@ -334,17 +347,17 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Exit at once if threads are left. Workers of xdist are ended by their controller."""
-    limit = sys.modules.get("harness.scenario.real_limit")
+    """Leave without what runs have left. Workers of xdist are ended by their controller."""
     session = config.stash.get(_session_key, None)
-    if (
-        limit is None
-        or session is None
-        or hasattr(config, "workerinput")
-        or not limit.has_abandoned_threads()
-    ):
+    with suppress(ValueError):  # it was not configured to its end
+        _SESSIONS.remove(config)
+    if _SESSIONS or session is None or "harness.scenario.leftovers" not in sys.modules:
         return
+    from harness.scenario.leftovers import leave
+
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None:
         terminal.flush()
-    os._exit(session.exitstatus)
+    has_more = leave(session.exitstatus, may_exit=not hasattr(config, "workerinput"))
+    if "harness.workers.rescue" in sys.modules:
+        sys.modules["harness.workers.rescue"].end_guardian(has_more=has_more)

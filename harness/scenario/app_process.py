@@ -69,6 +69,11 @@ def is_available() -> bool:
     return hasattr(os, "fork")
 
 
+def is_inside() -> bool:
+    """True in the process of one run of an app, which ends with it."""
+    return _is_inside
+
+
 def concerns(scenario: Scenario) -> bool:
     """True if a scenario runs an app in a process of its own."""
     return (

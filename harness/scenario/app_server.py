@@ -32,6 +32,7 @@ from harness.chance import seeded_chance
 from harness.dialects.registry import dialect_named, dialect_of
 from harness.dialects.request import Stamp, stamp
 from harness.errors import SourceError
+from harness.scenario.leftovers import end_processes
 from harness.scenario.model import Scenario, load_request
 from harness.scenario.outcome import Outcome
 from harness.scenario.process_state import prepare_process
@@ -209,6 +210,7 @@ def send_outcomes(
     except BaseException:
         traceback.print_exc()
     finally:
+        end_processes()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)

@@ -11,9 +11,11 @@ Imported modules and their contents stay; `isolation = "process"` discards those
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 import copyreg
 import decimal
+import faulthandler
 import gc
 import io
 import locale
@@ -25,16 +27,25 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
 from harness.chance import replace_sources
+from harness.scenario.leftovers import OFFER
+from harness.source.module_state import watch
 from harness.time.alarms import get_handler, set_handler
 from harness.time.frozen import read_clocks, restore_clocks
 from harness.time.readings import hold_for_libraries, replace_clocks
-from harness.time.rebinding import bind_replacements
+from harness.time.rebinding import USER, bind_replacements, origin_of
+from harness.world.network import closed_network
+
+try:
+    import resource
+except ImportError:  # not a POSIX system
+    resource = None  # type: ignore[assignment]
 
 
 class StateItem(NamedTuple):
@@ -55,15 +66,32 @@ def prepare_process() -> None:
 
 
 @contextmanager
-def preserve_process_state() -> Iterator[None]:
-    """Restore all state in PROCESS_STATE on exit, in reverse order. An item that cannot be restored is skipped."""
+def preserve_process_state(folders: Iterable[Path], left: list[str]) -> Iterator[None]:
+    """Restore all state in PROCESS_STATE on exit, in reverse order. An item that cannot be restored is skipped.
+
+    Warnings are added to `left`: for what the code in `folders` left replaced in modules, and for what was skipped.
+    """
+    watch.begin(folders)
     saved = [(item, item.save()) for item in PROCESS_STATE]
     try:
         yield
     finally:
-        for item, value in reversed(saved):
-            with suppress(OSError, ValueError):  # for example, the working directory was deleted
-                item.restore(value)
+        replaced, skipped = watch.patches(), []
+        with closed_network():  # objects that are freed may have more to do
+            for item, value in reversed(saved):
+                try:
+                    item.restore(value)
+                except (OSError, ValueError):  # for example, the working directory was deleted
+                    skipped.append(item.name)
+        if replaced:
+            left.append(f"this run left {', '.join(replaced)} replaced, which was put back: {OFFER}")
+        if watch.by_imports:
+            replaced = list(dict.fromkeys(watch.by_imports))
+            left.append(
+                f"an import in this run replaced {', '.join(replaced)} for all runs that follow: {OFFER}"
+            )
+        if skipped:
+            left.append(f"this run changed what cannot be undone: {', '.join(skipped)}; {OFFER}")
 
 
 def _value(name: str, read: Callable[[], Any], write: Callable[[Any], Any]) -> StateItem:
@@ -90,19 +118,20 @@ def _attributes(owner: Any, *names: str) -> StateItem:
     return StateItem(f"{owner.__name__}: {', '.join(names)}", save, restore)
 
 
-def _list(name: str) -> StateItem:
-    """Return the item for a list in `sys`: the object and its items."""
+def _list(name: str, owner: Any = sys) -> StateItem:
+    """Return the item for a list in a module: the object and its items."""
 
     def save() -> tuple[list[Any], list[Any]]:
-        values = getattr(sys, name)
+        values = getattr(owner, name)
         return values, [*values]
 
     def restore(saved: tuple[list[Any], list[Any]]) -> None:
         values, items = saved
         values[:] = items
-        setattr(sys, name, values)
+        if getattr(owner, name) is not values:
+            setattr(owner, name, values)
 
-    return StateItem(f"sys.{name}", save, restore)
+    return StateItem(f"{owner.__name__}.{name}", save, restore)
 
 
 # ---------------------------------------------------------------- items that are more than a getter and a setter
@@ -144,6 +173,12 @@ def _restore_pickling(saved: dict[Any, Any]) -> None:
     if copyreg.dispatch_table != saved:
         copyreg.dispatch_table.clear()
         copyreg.dispatch_table.update(saved)
+
+
+def _restore_default_decimals(saved: decimal.Context) -> None:
+    if repr(decimal.DefaultContext) != repr(saved):
+        for name in ("prec", "rounding", "Emin", "Emax", "capitals", "clamp", "flags", "traps"):
+            setattr(decimal.DefaultContext, name, getattr(saved, name))
 
 
 def _umask() -> int:
@@ -208,6 +243,61 @@ def _restore_logging(saved: _Logging) -> None:
         logger.handlers[:], logger.filters[:] = handlers, filters
 
 
+def _finders() -> tuple[list[Any], list[Any]]:
+    return sys.meta_path, [*sys.meta_path]
+
+
+def _restore_finders(saved: tuple[list[Any], list[Any]]) -> None:
+    """Put back what finds modules. What a library has added, with a module that stays imported, stays as well."""
+    finders, before = saved
+    if finders != before or sys.meta_path is not finders:
+        modules = [sys.modules.get(getattr(each, "__module__", None) or "") for each in finders]
+        added = [
+            each
+            for each, module in zip(finders, modules, strict=True)
+            if each not in before and module is not None and origin_of(module) is not USER
+        ]
+        finders[:] = [*added, *before]
+        sys.meta_path = finders
+
+
+_LIMITS: Final = [
+    getattr(resource, f"RLIMIT_{name}")
+    for name in ("AS", "CPU", "DATA", "FSIZE", "NOFILE", "NPROC", "STACK")
+    if hasattr(resource, f"RLIMIT_{name}")
+]
+
+
+def _limits() -> list[tuple[int, int]]:
+    return [resource.getrlimit(limit) for limit in _LIMITS]
+
+
+def _restore_limits(saved: list[tuple[int, int]]) -> None:
+    for limit, (soft, hard), now in zip(_LIMITS, saved, _limits(), strict=True):
+        if now != (soft, hard):
+            try:
+                resource.setrlimit(limit, (soft, hard))
+            except ValueError:  # its upper bound was lowered, which only a privileged user may raise
+                resource.setrlimit(limit, (soft if 0 <= soft < now[1] else now[1], now[1]))
+                raise
+
+
+_TIMERS: Final = [
+    getattr(signal, name) for name in ("ITIMER_VIRTUAL", "ITIMER_PROF") if hasattr(signal, name)
+]
+"""The timers besides that of `harness.time.alarms`."""
+
+
+def _restore_timers(saved: list[tuple[float, float]]) -> None:
+    for timer, value in zip(_TIMERS, saved, strict=True):
+        if signal.getitimer(timer) != value:
+            signal.setitimer(timer, *value)
+
+
+def _signal_mask() -> set[Any]:
+    return signal.pthread_sigmask(signal.SIG_BLOCK, ()) if hasattr(signal, "pthread_sigmask") else set()
+
+
 # ---------------------------------------------------------------- the table
 
 PROCESS_STATE: Final = (
@@ -216,42 +306,67 @@ PROCESS_STATE: Final = (
     StateItem("working directory", _folder, _restore_folder),
     _value("umask", _umask, os.umask),
     StateItem("signal handlers", _handlers, _restore_handlers),
+    _value("blocked signals", _signal_mask, lambda mask: signal.pthread_sigmask(signal.SIG_SETMASK, mask)),
+    StateItem("timers", lambda: [signal.getitimer(timer) for timer in _TIMERS], _restore_timers),
     StateItem("warning filters", _save_warnings, lambda filters: filters.__exit__(None, None, None)),
     StateItem("logging", _logging, _restore_logging),
+    _value("class of loggers", logging.getLoggerClass, logging.setLoggerClass),
+    StateItem("default decimal context", decimal.DefaultContext.copy, _restore_default_decimals),
     StateItem("decimal context", lambda: decimal.getcontext().copy(), decimal.setcontext),
     _value("locale", lambda: locale.setlocale(locale.LC_ALL), partial(locale.setlocale, locale.LC_ALL)),
     _value("time-out of sockets", socket.getdefaulttimeout, socket.setdefaulttimeout),
     _value("recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
     _value("switch interval", sys.getswitchinterval, sys.setswitchinterval),
+    _value("digits of integers", sys.get_int_max_str_digits, sys.set_int_max_str_digits),
+    _value("trace function", sys.gettrace, sys.settrace),
+    _value("profile function", sys.getprofile, sys.setprofile),
+    _value("trace function of threads", threading.gettrace, threading.settrace),
+    _value("profile function of threads", threading.getprofile, threading.setprofile),
+    _attributes(asyncio.events, "_event_loop_policy"),
+    _value("thresholds of garbage collection", gc.get_threshold, lambda values: gc.set_threshold(*values)),
+    _list("callbacks", gc),
     StateItem("garbage collection", gc.isenabled, lambda on: gc.enable() if on else gc.disable()),
+    StateItem("faulthandler", lambda: None, lambda _: faulthandler.cancel_dump_traceback_later()),
     _list("path"),
     _list("argv"),
+    _list("path_hooks"),
+    StateItem("sys.meta_path", _finders, _restore_finders),
     _attributes(sys, "stdin", "stdout", "stderr", "excepthook", "unraisablehook", "displayhook"),
     _attributes(threading, "excepthook"),
     _attributes(builtins, "open"),
     _attributes(io, "open"),
+    StateItem("modules", lambda: None, lambda _: watch.put_back()),
     StateItem("clocks", read_clocks, restore_clocks),
     StateItem("functions that pickle", copyreg.dispatch_table.copy, _restore_pickling),
+    StateItem("limits of resources", _limits, _restore_limits),  # the last one, as it is restored first
 )
+
+
+_ENDINGS: Final = ("_exit", "abort", "execv", "execve")
+"""Functions of `os` that end a process, or the program in it."""
 
 
 @contextmanager
 def refuse_os_exit() -> Iterator[None]:
-    """Make `os._exit` raise a RuntimeError in this process. In forked child processes it still exits."""
-    real, process = os._exit, os.getpid()
+    """Make `os._exit` and the like raise a RuntimeError in this process. In forked child processes they work."""
+    process, modules = os.getpid(), [sys.modules[name] for name in ("os", os.name) if name in sys.modules]
+    before = {name: getattr(os, name) for name in _ENDINGS}
 
-    def refuse(status: int) -> NoReturn:
+    def refuse(name: str, real: Callable[..., NoReturn], *args: Any) -> NoReturn:
         if os.getpid() != process:
-            real(status)
-        raise RuntimeError(
-            f"it called os._exit({status}), which would have ended the process of all scenarios"
-        )
+            real(*args)
+        called = f"os.{name}({', '.join(map(str, args))})"
+        raise RuntimeError(f"it called {called}, which would have ended the process of all scenarios")
 
-    os._exit = refuse
     try:
+        for name, real in before.items():
+            for module in modules:
+                setattr(module, name, partial(refuse, name, real))
         yield
     finally:
-        os._exit = real
+        for name, real in before.items():
+            for module in modules:
+                setattr(module, name, real)
 
 
 _DESCRIPTORS: Final = (1, 2)

@@ -18,7 +18,7 @@ import asyncio
 import ctypes
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -120,13 +120,13 @@ def real_limit(seconds: float | None, running: Callable[[], tuple[str, str | Non
     except BaseException as error:
         if exceeded is None:
             if isinstance(error, KeyboardInterrupt):
-                _abandon_threads(set(threading.enumerate()) - threads)
+                abandon_threads(set(threading.enumerate()) - threads)
             raise
     finally:
         alarm.stop()
         alarm.ring = lambda _: None  # the other one refers to the alarm
     if exceeded is not None:
-        exceeded.left_behind = _abandon_threads(set(threading.enumerate()) - threads)
+        exceeded.left_behind = abandon_threads(set(threading.enumerate()) - threads)
         raise exceeded
 
 
@@ -159,15 +159,16 @@ _SHUTDOWN_THREAD: Final = "(_do_shutdown)"
 _abandoned: Final[list[threading.Thread]] = []
 
 
-def _abandon_threads(threads: set[threading.Thread]) -> int:
-    """Make threads exit when they next run Python code.
+def abandon_threads(threads: Collection[threading.Thread], numbers: Iterable[int] = ()) -> int:
+    """Make threads exit when they next run Python code, also those that have only a number.
 
     Return the number of those that Python would wait for at exit.
     """
+    named = {one.ident for one in threads if one.ident and not one.name.endswith(_SHUTDOWN_THREAD)}
+    for number in (*named, *numbers):
+        exit_ = ctypes.py_object(SystemExit)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(number), exit_)
     for thread in threads:
-        if thread.ident is not None and not thread.name.endswith(_SHUTDOWN_THREAD):
-            exit_ = ctypes.py_object(SystemExit)
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), exit_)
         thread.join(0.05)
     waited_for = [thread for thread in threads if thread.is_alive() and not thread.daemon]
     _abandoned.extend(waited_for)

@@ -29,6 +29,7 @@ from harness.graph.native import NativeGraph
 from harness.interception.intercept import intercepted, intercepted_from_first_effect
 from harness.scenario import app_process
 from harness.scenario.evaluation import outcome_of, skipped_outcome, unjudged_outcome
+from harness.scenario.leftovers import leftovers_found, threads_ended
 from harness.scenario.model import (
     Scenario,
     absent_variables,
@@ -50,6 +51,7 @@ from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
 from harness.source.frames import located_defects
 from harness.source.imports import bundled_data, repeat_environment
+from harness.source.module_state import watch
 from harness.time.alarms import marked_interrupts
 from harness.time.clock import VirtualTimeLoop
 from harness.time.one_process import in_one_process
@@ -168,22 +170,44 @@ def _repeat(
     cassette: RecordingSession | None,
     graph: Graph | None,
 ) -> Outcome:
-    """Make one run within its limit of real time, and restore the state of the process."""
+    """Make one run, and restore the state of the process."""
     began = real.perf_counter()
     progress.begin()
     prepare_process()
-    with preserve_process_state():
-        repeat_environment(import_folders(scenario, settings))
-        try:
-            if cassette is not None:
-                return _with_cassette(scenario, settings, repeat, cassette, graph)
-            seed, start = scenario.seed + repeat, start_of(scenario, settings)
-            limit = real_limit(real_timeout_of(scenario, settings), progress.doing)
-            with limit, clock_readings(start) as readings:
-                result = run_once(scenario, settings, seed=seed, readings=readings, graph=graph)
-                return outcome_of(scenario, repeat, result, real.perf_counter() - began)
-        except RealTimeExceeded as error:
-            return unjudged_outcome(scenario, repeat, error, real.perf_counter() - began)
+    folders = () if app_process.is_inside() else import_folders(scenario, settings)
+    left: list[str] = []
+    try:
+        with leftovers_found(left), preserve_process_state(folders, left), threads_ended(left):
+            outcome = _limited(scenario, settings, repeat, cassette, graph, began)
+    except (CassetteError, FormatError):
+        raise
+    except Exception as error:
+        # The run has left the process in a state in which not even its result could be made.
+        outcome = outcome_of(scenario, repeat, _crashed(error, graph, None), real.perf_counter() - began)
+    outcome.observed.warnings += left
+    return outcome
+
+
+def _limited(
+    scenario: Scenario,
+    settings: Settings,
+    repeat: int,
+    cassette: RecordingSession | None,
+    graph: Graph | None,
+    began: float,
+) -> Outcome:
+    """Make one run within its limit of real time."""
+    repeat_environment(import_folders(scenario, settings))
+    if cassette is not None:
+        return _with_cassette(scenario, settings, repeat, cassette, graph)
+    try:
+        seed, start = scenario.seed + repeat, start_of(scenario, settings)
+        limit = real_limit(real_timeout_of(scenario, settings), progress.doing)
+        with limit, clock_readings(start) as readings:
+            result = run_once(scenario, settings, seed=seed, readings=readings, graph=graph)
+            return outcome_of(scenario, repeat, result, real.perf_counter() - began)
+    except RealTimeExceeded as error:
+        return unjudged_outcome(scenario, repeat, error, real.perf_counter() - began)
 
 
 def start_of(scenario: Scenario, settings: Settings, backend: RecordedBackend | None = None) -> datetime:
@@ -304,7 +328,10 @@ def run_once(
             with marked_interrupts(), runner:
                 # Not `runner.run`, whose handler of Ctrl-C would wait for a blocking tool.
                 turns = run_turns(scenario, graph, world, seed, backend, requests, prices)
-                result = loop().run_until_complete(turns)
+                try:
+                    result = loop().run_until_complete(turns)
+                finally:
+                    watch.put_back_builtins()
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a tool may have raised anything
@@ -358,7 +385,7 @@ def _intercepted(
     return intercepted_from_first_effect(requests) if has_stubs else nullcontext()
 
 
-def _crashed(error: BaseException, graph: Graph, backend: RecordedBackend | None) -> RunResult:
+def _crashed(error: BaseException, graph: Graph | None, backend: RecordedBackend | None) -> RunResult:
     """Return the result of a run that crashed or was cut off."""
     result = failed_result(error)
     result.graph = graph

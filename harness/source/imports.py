@@ -26,6 +26,7 @@ from harness.errors import ExtraMissing, HarnessError, Span
 from harness.source.display import did_you_mean, nearest
 from harness.source.document import shown_path
 from harness.source.frames import error_line
+from harness.source.module_state import watch
 from harness.time.frozen import preserve_clocks
 
 _OWN: Final = str(Path(__file__).parent.parent)
@@ -288,6 +289,7 @@ def _remember(folders: Sequence[Path], before: _Modules) -> None:
     """Record the modules that were imported from `folders`."""
     if sys.modules == before:  # the usual case, which saves a search through thousands of modules
         return
+    found = []
     for name, module in sys.modules.copy().items():
         if before.get(name) is module:
             continue
@@ -295,6 +297,9 @@ def _remember(folders: Sequence[Path], before: _Modules) -> None:
         folder = next((f for f in folders if any(_is_found_in(Path(path), f) for path in location)), None)
         if folder is not None:
             _of_folder.setdefault(folder, {})[name] = module
+            found.append(module)
+    if found:
+        watch.add(found)
 
 
 def _is_found_in(path: Path, folder: Path) -> bool:

@@ -61,6 +61,8 @@ def origin_of(module: ModuleType) -> Origin | str:
 Bindings = dict[int, tuple[Any, Any]]
 """By the id of an object, the object and the one that takes its place."""
 
+_replacements: Final[set[int]] = set()
+"""The ids of all replacements, which stay."""
 _replaced: Final[Bindings] = {}
 """Originals and their replacements, until `bind_replacements` has followed them."""
 
@@ -77,6 +79,12 @@ def rebind(
             replacement.__module__, replacement.__qualname__ = module.__name__, name
             setattr(module, name, replacement)
             _replaced[id(original)] = original, replacement
+            _replacements.add(id(replacement))
+
+
+def is_replacement(function: object) -> bool:
+    """True for a function that has taken the place of another one for good."""
+    return id(function) in _replacements
 
 
 def bind_replacements() -> None:

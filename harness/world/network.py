@@ -7,11 +7,12 @@ runs.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from harness.errors import HarnessError
+from harness.interception.late_threads import is_late
 
 REFUSED = frozenset(
     {
@@ -26,6 +27,9 @@ REFUSED = frozenset(
 )
 
 
+_PROCESSES = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn"})
+
+
 class NetworkClosed(HarnessError, OSError):
     """Something tried to reach the network during an offline scenario."""
 
@@ -33,20 +37,37 @@ class NetworkClosed(HarnessError, OSError):
 
 
 class _Gate:
-    """The number of scenarios that keep the network closed, and the refused attempts. The first installs the hook."""
+    """The number of scenarios that keep the network closed, and the refused attempts. The first installs the hook.
+
+    `processes` is the number of processes that were started since, `threads` that of threads without an object.
+    """
 
     closed = 0
     installed = False
+    processes = 0
+    threads = 0
     refused: ClassVar[dict[str, None]] = {}
 
 
-def _hook(event: str, args: tuple[Any, ...], gate: type[_Gate] = _Gate) -> None:
-    # Default argument: the hook is called until Python exits, after this module's globals are gone.
-    if gate.closed and event in REFUSED:
+def _hook(
+    event: str,
+    args: tuple[Any, ...],
+    gate: type[_Gate] = _Gate,
+    refused: Set[str] = REFUSED,
+    processes: Set[str] = _PROCESSES,
+    is_late: Callable[[], bool] = is_late,
+) -> None:
+    # Default arguments: the hook is called until Python exits, after this module's globals are gone.
+    if event in refused and (gate.closed or is_late()):
         where = next((str(arg) for arg in args if isinstance(arg, (tuple, str, bytes))), "somewhere")
         text = f"the network is closed during a scenario, and something tried {event} {where}"
-        gate.refused[text] = None
+        if not is_late():
+            gate.refused[text] = None
         raise NetworkClosed(text)
+    if event in processes:
+        gate.processes += 1
+    elif event == "_thread.start_new_thread" and getattr(args[0], "__name__", "") != "_bootstrap":
+        gate.threads += 1
 
 
 @contextmanager
@@ -64,15 +85,37 @@ def closed_network() -> Iterator[Mapping[str, None]]:
     Raises (in the code that connects):
         NetworkClosed: also an OSError.
     """
-    if not _Gate.installed:
-        sys.addaudithook(_hook)
-        _Gate.installed = True
+    _install()
     _Gate.closed += 1
     _Gate.refused.clear()
     try:
         yield _Gate.refused
     finally:
         _Gate.closed -= 1
+
+
+def _install() -> None:
+    if not _Gate.installed:
+        sys.addaudithook(_hook)
+        _Gate.installed = True
+
+
+def close_network_for_good() -> None:
+    """Refuse all connections of this process from now on."""
+    _install()
+    _Gate.closed += 1
+
+
+def started_processes() -> int:
+    """Return the number of processes that this one has started since this was first asked."""
+    _install()
+    return _Gate.processes
+
+
+def started_threads() -> int:
+    """Return the number of threads without an object that were started, which may not have begun."""
+    _install()
+    return _Gate.threads
 
 
 def network_is_closed() -> bool:

@@ -42,11 +42,40 @@ CHANGES = {
     "time-out of sockets": ("socket.getdefaulttimeout()", "socket.setdefaulttimeout(1)"),
     "recursion limit": ("sys.getrecursionlimit()", "sys.setrecursionlimit(5000)"),
     "garbage collection": ("gc.isenabled()", "gc.disable()"),
+    "thresholds of garbage collection": ("gc.get_threshold()", "gc.set_threshold(1)"),
+    "callbacks of garbage collection": ("gc.callbacks[:]", "gc.callbacks.append(print)"),
+    "the class of loggers": (
+        "logging.getLoggerClass()",
+        "logging.setLoggerClass(type('L', (logging.Logger,), {}))",
+    ),
+    "default decimal context": (
+        "decimal.DefaultContext.prec",
+        "decimal.DefaultContext.__setattr__('prec', 3)",
+    ),
+    "limits of resources": (
+        "resource.getrlimit(resource.RLIMIT_CORE)[1], resource.getrlimit(resource.RLIMIT_FSIZE)",
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (10, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))",
+    ),
+    "blocked signals": (
+        "signal.pthread_sigmask(signal.SIG_BLOCK, ())",
+        "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})",
+    ),
+    "timers": ("signal.getitimer(signal.ITIMER_PROF)", "signal.setitimer(signal.ITIMER_PROF, 1000)"),
+    "trace function of threads": ("threading.gettrace()", "threading.settrace(lambda *_: None)"),
+    "event loop policy": (
+        "asyncio.get_event_loop_policy()",
+        "asyncio.set_event_loop_policy(asyncio.DefaultEventLoopPolicy())",
+    ),
+    "finders of modules": ("sys.meta_path[:]", "sys.meta_path.clear()"),
+    "a finder of the project": (
+        "sys.meta_path[:]",
+        "sys.meta_path.insert(0, type('F', (), {'find_spec': lambda *_: None}))",
+    ),
     "excepthook of threads": ("threading.excepthook", "setattr(threading, 'excepthook', print)"),
 }
 
 IMPORTS = """
-import decimal, gc, io, locale, logging, os, random, signal, socket, sys, threading, time, warnings
+import asyncio, decimal, gc, io, locale, logging, os, random, resource, signal, socket, sys, threading, time, warnings
 
 def umask():
     mask = os.umask(0)

@@ -206,10 +206,13 @@ def test_nothing_is_executed_without_imports(project: Project) -> None:
     assert not ran.exists()
 
 
-def test_modules_are_imported_once_in_a_process(project: Project) -> None:
-    counting = "runs = []\ndef desk(a, b, c):\n    runs.append(1)\n    return {'runs': len(runs)}\n"
-    project.write({"agency/desk_agent.py": counting})
-    assert [project.output(), project.output()] == [{"runs": 1}, {"runs": 2}]
+def test_modules_are_imported_once_and_each_run_finds_them_as_they_were_then(project: Project) -> None:
+    imports = project.folder / "imports"
+    counting = f"with open({str(imports)!r}, 'a') as file:\n    file.write('x')\nruns = []\n"
+    desk = "def desk(a, b, c):\n    runs.append(1)\n    return {'runs': len(runs)}\n"
+    project.write({"agency/desk_agent.py": counting + desk})
+    assert [project.output(), project.output()] == [{"runs": 1}, {"runs": 1}]
+    assert imports.read_text() == "x"
 
 
 def test_what_a_module_sets_in_the_environment_is_set_for_every_run(project: Project) -> None:

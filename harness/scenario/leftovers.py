@@ -1,0 +1,212 @@
+"""Threads, processes and handlers of the exit that the code of a run leaves at work when the run has ended.
+
+Threads that do the project's work are told to end; what they send is refused (`harness.interception.late_threads`).
+Idle threads of a library, such as the workers of a pool, are left alone: a later run may use them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any, ClassVar, Final
+
+from harness.interception.late_threads import has_late, note_late
+from harness.scenario.real_limit import abandon_threads, has_abandoned_threads
+from harness.source.display import clip
+from harness.source.document import shown_path
+from harness.time.real import real
+from harness.time.rebinding import USER, origin
+from harness.world.network import close_network_for_good, started_processes, started_threads
+
+OFFER: Final = '`isolation = "process"` keeps it from other runs'
+_LEAVE_S: Final = 5.0
+"""Real seconds that handlers and threads may take at the exit of the process."""
+
+
+_BEGIN_S: Final = 0.1
+"""Real seconds in which a thread begins."""
+
+
+class _Left:
+    """All that the runs of this process have left."""
+
+    processes: ClassVar[set[int]] = set()
+    """Those that still ran at the end of a run."""
+    handlers = 0
+    """The number of functions that they have registered with atexit."""
+    children: ClassVar[set[int]] = set()
+    """The processes that ran when this one had started `started` of them."""
+    started = -1
+
+
+@contextmanager
+def threads_ended(left: list[str]) -> Iterator[None]:
+    """On exit, tell the threads to end that were started inside, and add a warning to `left`.
+
+    To be used inside of what restores the state of the process, which they would change again.
+    """
+    process, number, before = os.getpid(), started_threads(), sys._current_frames().keys()
+    try:
+        yield
+    finally:
+        if (
+            os.getpid() != process
+        ):  # a fork of this process, made by the run, which would make the other runs as well
+            os._exit(1)
+        started = sys._current_frames().keys() - before
+        if started_threads() > number:  # it may not have begun
+            real.sleep(_BEGIN_S)
+            started = sys._current_frames().keys() - before
+        if started:
+            left += _end_threads(started)
+
+
+@contextmanager
+def leftovers_found(left: list[str]) -> Iterator[None]:
+    """Note the processes and the handlers of the exit that are left on exit, and add a warning to `left`."""
+    handlers = _handlers()
+    _note_children()
+    try:
+        yield
+    finally:
+        _Left.handlers += max(0, _handlers() - handlers)
+        before = _Left.children
+        if _note_children():
+            left += _named(_Left.children - before)
+
+
+def end_processes() -> None:
+    """End the processes that runs have left."""
+    for process in _Left.processes & _children() if _Left.processes else ():
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+def leave(code: int, *, may_exit: bool = True) -> bool:
+    """Let nothing that runs have left reach the network, or keep this process from ending, which is about to.
+
+    Return whether it has more to do.
+
+    Args:
+        code: the exit code, if what they left has to be cut off.
+        may_exit: False if another process ends this one.
+    """
+    close_network_for_good()
+    end_processes()
+    waited_for = [
+        each for each in threading.enumerate() if each is not threading.main_thread() and not each.daemon
+    ]
+    if not (_Left.handlers or waited_for or has_late()):
+        return False
+    if may_exit:
+        if has_abandoned_threads():
+            _exit(code)
+        threading.Thread(target=_exit_late, args=(code, threading.get_ident()), daemon=True).start()
+    return True
+
+
+def _exit_late(code: int, main: int) -> None:
+    real.sleep(_LEAVE_S)
+    places = {_work(frame, None) for number, frame in sys._current_frames().items()} - {""}
+    where = f" in {', '.join(sorted(places))}" if places else ""
+    os.write(
+        2, f"\nwarning: code that runs have left keeps this process from ending{where}: cut off\n".encode()
+    )
+    _exit(code)
+
+
+def _exit(code: int) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
+_handlers: Final[Callable[[], int]] = getattr(atexit, "_ncallbacks", lambda: 0)
+
+
+# ---------------------------------------------------------------- threads
+
+
+def _end_threads(numbers: set[int]) -> list[str]:
+    """Tell threads with these numbers to end, if they do the project's work, and return a warning."""
+    objects = {thread.ident: thread for thread in threading.enumerate()}
+    frames = sys._current_frames()
+    found = {number: _work(frames[number], objects.get(number)) for number in numbers & frames.keys()}
+    late = {number: work for number, work in found.items() if work}
+    if not late:
+        return []
+    for number in late:
+        note_late(number, thread := objects.get(number))
+        if thread is not None:
+            thread._invoke_excepthook = _say_nothing  # type: ignore[attr-defined]  # of its end, which is told here
+        if isinstance(thread, threading.Timer):
+            thread.cancel()
+    abandon_threads([objects[number] for number in late if number in objects], late.keys() - objects.keys())
+    places = ", ".join(sorted(set(late.values())))
+    return [f"this run left a thread at work in {places}, which was told to end: {OFFER}"]
+
+
+def _say_nothing(_thread: object) -> None:
+    pass
+
+
+def _work(frame: FrameType | None, thread: Any) -> str:
+    """Return the place in the project's code at which a thread works, or will; "" if it does no such work."""
+    while frame is not None:
+        if origin(frame.f_code.co_filename) is USER:
+            return f"{shown_path(Path(frame.f_code.co_filename))}:{frame.f_lineno}"
+        frame = frame.f_back
+    for function in (getattr(thread, "function", None), getattr(thread, "_target", None)):
+        code = getattr(function, "__code__", None)
+        if code is not None and origin(code.co_filename) is USER:
+            return f"{shown_path(Path(code.co_filename))}:{code.co_firstlineno}"
+    return ""
+
+
+# ---------------------------------------------------------------- processes
+
+
+def _note_children() -> bool:
+    """Note the processes that this one has started, if it has started any since."""
+    started = started_processes()
+    if started == _Left.started:
+        return False
+    _Left.started, _Left.children = started, _children()
+    return True
+
+
+def _children() -> set[int]:
+    """Return the numbers of the processes that this one has started, where the system tells."""
+    found: set[int] = set()
+    for file in Path("/proc/self/task").glob("*/children"):
+        with suppress(OSError):  # the thread that started them has ended just now
+            found.update(map(int, file.read_text().split()))
+    return found
+
+
+def _named(processes: set[int]) -> list[str]:
+    """Return the warning of a run that has left these processes."""
+    commands = []
+    for process in processes:
+        with suppress(OSError):
+            command = (
+                Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            )
+            if command and "from multiprocessing." not in command:  # what has ended, and Python's own helpers
+                _Left.processes.add(process)
+                commands.append(clip(command.strip(), _SHOWN))
+    if not commands:
+        return []
+    return [f"this run left a process at work, which ends with the command: {', '.join(commands)}"]
+
+
+_SHOWN: Final = 80
+"""Characters of a command that are shown."""
