@@ -123,12 +123,8 @@ def main() -> None:
     try:
         cli(prog_name="harness")
     except SystemExit as leaving:
-        if "harness.scenario.leftovers" in sys.modules:
-            from harness.scenario.leftovers import leave
-
-            has_more = leave(leaving.code if isinstance(leaving.code, int) else 0)
-            if "harness.workers.rescue" in sys.modules:
-                sys.modules["harness.workers.rescue"].end_guardian(has_more=has_more)
+        if (leftovers := sys.modules.get("harness.scenario.leftovers")) is not None:
+            leftovers.note_exit_code(leaving.code)
         raise
 
 

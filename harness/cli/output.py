@@ -147,18 +147,18 @@ BAD_INPUT: Final = 2  # a file or an argument is wrong
 NOT_JUDGED: Final = 3  # a call that nothing answers, an interrupted run, or a defect of the harness
 
 
-class _Process:
-    is_command = False
+_is_command = False
 
 
 def note_command() -> None:
     """Note that this process is that of a command, not of a program that calls one."""
-    _Process.is_command = True
+    global _is_command
+    _is_command = True
 
 
 def is_command() -> bool:
     """True in the process of a command."""
-    return _Process.is_command
+    return _is_command
 
 
 def run_guarded(command: Callable[[], int | None], *, debug: bool = False) -> int:

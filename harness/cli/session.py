@@ -152,7 +152,7 @@ class Session:
             return
         from harness.scenario.process_state import refuse_os_exit
         from harness.scenario.run import outcomes
-        from harness.workers.rescue import guarded
+        from harness.workers.guardian import guarded
 
         with refuse_os_exit():
             for number in numbers or range(len(scenarios)):
@@ -321,7 +321,7 @@ def _with_guardian(projects: Projects, report: Path, workers: WorkerPool | None)
     if workers is not None or not exit_code.is_command():
         yield
         return
-    from harness.workers.rescue import reported, start_guardian
+    from harness.workers.guardian import reported, start_guardian
 
     start_guardian(projects, report)
     try:

@@ -195,7 +195,7 @@ class ScenarioItem(pytest.Item):
         from harness.report.results import record
         from harness.scenario.process_state import refuse_os_exit
         from harness.scenario.run import outcomes
-        from harness.workers.rescue import guarded, start_guardian
+        from harness.workers.guardian import guarded, start_guardian
 
         reporter = self.config.pluginmanager.get_plugin("harness-reporter")
         with _uncaptured(self.config):

@@ -99,13 +99,8 @@ COUNTS: Final = "harness_counts"
 """The key of a worker's output for the counts of what it collected. All workers collect the same."""
 
 
-_SESSIONS: Final[list[pytest.Config]] = []
-"""The sessions of this process: a test may run one inside of another."""
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Register the redaction in all processes, and the reporter and the gate in all but workers of xdist."""
-    _SESSIONS.append(config)
     # The clean-up that is added first is run last: after pytest's own, which collects garbage.
     config.add_cleanup(partial(restore_gc, gc.get_threshold()))
     config.pluginmanager.register(Redaction(config), "harness-redaction")
@@ -290,8 +285,8 @@ class Reporter:
         while self._counts.unread:
             writer.add_record(Record(*self._counts.unread.pop(0)), -1)
         summary = writer.finish(why_incomplete(self._config, self._counts, len(self._ran)))
-        if "harness.workers.rescue" in sys.modules:
-            sys.modules["harness.workers.rescue"].reported()
+        if "harness.workers.guardian" in sys.modules:
+            sys.modules["harness.workers.guardian"].reported()
         return summary
 
     def pytest_unconfigure(self) -> None:
@@ -347,17 +342,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Leave without what runs have left. Workers of xdist are ended by their controller."""
+    """Note the exit code, for where runs have left what keeps the process from leaving."""
     session = config.stash.get(_session_key, None)
-    with suppress(ValueError):  # it was not configured to its end
-        _SESSIONS.remove(config)
-    if _SESSIONS or session is None or "harness.scenario.leftovers" not in sys.modules:
-        return
-    from harness.scenario.leftovers import leave
-
-    terminal = config.pluginmanager.get_plugin("terminalreporter")
-    if terminal is not None:
-        terminal.flush()
-    has_more = leave(session.exitstatus, may_exit=not hasattr(config, "workerinput"))
-    if "harness.workers.rescue" in sys.modules:
-        sys.modules["harness.workers.rescue"].end_guardian(has_more=has_more)
+    leftovers = sys.modules.get("harness.scenario.leftovers")
+    if session is not None and leftovers is not None:
+        leftovers.note_exit_code(int(session.exitstatus))

@@ -7,7 +7,6 @@ it to a `Summary`. At the end it writes summary.json, summary.md, junit.xml and 
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -221,7 +220,6 @@ class ResultsWriter:
 
     def take_over(self) -> None:
         """Go on with the results of a process that cannot, instead of entering the context."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = self.path.open("ab")
         for line in read_lines(self.path):
             self._order.append(0)
@@ -260,11 +258,6 @@ class ResultsWriter:
             line["warnings"].append(warning)
             text = encode(line)
         try:
-            if not self._is_open(
-                self._file
-            ):  # a run has closed the files of this process, or removed this one
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = self.path.open("ab")
             self._file.write(text.encode() + b"\n")
             self._file.flush()
         except OSError as error:
@@ -322,11 +315,6 @@ class ResultsWriter:
         if unwritten is not None:
             raise unwritten
         return self._summary
-
-    def _is_open(self, file: BinaryIO) -> bool:
-        with suppress(OSError):
-            return os.path.samestat(os.fstat(file.fileno()), self.path.stat())
-        return False
 
     def _abort(self) -> None:
         """Close the file after a failed write. No summaries are written then."""

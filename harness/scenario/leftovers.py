@@ -1,7 +1,8 @@
 """Threads, processes and handlers of the exit that the code of a run leaves at work when the run has ended.
 
 Threads that do the project's work are told to end; what they send is refused (`harness.interception.late_threads`).
-Idle threads of a library, such as the workers of a pool, are left alone: a later run may use them.
+Idle threads of a library, such as the workers of a pool, are left alone: a later run may use them. When the process
+leaves, nothing that runs have left reaches the network, or keeps it from ending.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, ClassVar, Final
@@ -21,115 +23,96 @@ from harness.interception.late_threads import has_late, note_late
 from harness.scenario.real_limit import abandon_threads, has_abandoned_threads
 from harness.source.display import clip
 from harness.source.document import shown_path
-from harness.time.real import real
+from harness.time.alarms import set_handler
 from harness.time.rebinding import USER, origin
-from harness.world.network import close_network_for_good, started_processes, started_threads
+from harness.world.network import close_network_for_good, started_processes
 
 OFFER: Final = '`isolation = "process"` keeps it from other runs'
 _LEAVE_S: Final = 5.0
 """Real seconds that handlers and threads may take at the exit of the process."""
+_SHOWN: Final = 80
+"""Characters of a command that are shown."""
 
-
-_BEGIN_S: Final = 0.1
-"""Real seconds in which a thread begins."""
+at_cut_off: Final[list[Callable[[], None]]] = []
+"""Called when the process is about to leave, and code that runs have left has more to do."""
 
 
 class _Left:
     """All that the runs of this process have left."""
 
-    processes: ClassVar[set[int]] = set()
-    """Those that still ran at the end of a run."""
+    exit_code = 0
     handlers = 0
     """The number of functions that they have registered with atexit."""
+    processes: ClassVar[set[int]] = set()
+    """Those that still ran at the end of a run."""
     children: ClassVar[set[int]] = set()
     """The processes that ran when this one had started `started` of them."""
     started = -1
 
 
 @contextmanager
-def threads_ended(left: list[str]) -> Iterator[None]:
-    """On exit, tell the threads to end that were started inside, and add a warning to `left`.
+def leftovers_found(left: list[str]) -> Iterator[None]:
+    """On exit, tell threads to end that were started inside, note what else is left, and add warnings to `left`.
 
     To be used inside of what restores the state of the process, which they would change again.
     """
-    process, number, before = os.getpid(), started_threads(), sys._current_frames().keys()
-    try:
-        yield
-    finally:
-        if (
-            os.getpid() != process
-        ):  # a fork of this process, made by the run, which would make the other runs as well
-            os._exit(1)
-        started = sys._current_frames().keys() - before
-        if started_threads() > number:  # it may not have begun
-            real.sleep(_BEGIN_S)
-            started = sys._current_frames().keys() - before
-        if started:
-            left += _end_threads(started)
-
-
-@contextmanager
-def leftovers_found(left: list[str]) -> Iterator[None]:
-    """Note the processes and the handlers of the exit that are left on exit, and add a warning to `left`."""
-    handlers = _handlers()
+    _watch_exit(os.getpid())
+    threads, handlers = sys._current_frames().keys(), _handlers()
     _note_children()
     try:
         yield
     finally:
         _Left.handlers += max(0, _handlers() - handlers)
+        if started := sys._current_frames().keys() - threads:
+            left += _end_threads(started)
         before = _Left.children
         if _note_children():
             left += _named(_Left.children - before)
 
 
-def end_processes() -> None:
-    """End the processes that runs have left."""
-    for process in _Left.processes & _children() if _Left.processes else ():
-        with suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)
+_handlers: Final[Callable[[], int]] = getattr(atexit, "_ncallbacks", lambda: 0)
+
+# ---------------------------------------------------------------- the exit
 
 
-def leave(code: int, *, may_exit: bool = True) -> bool:
-    """Let nothing that runs have left reach the network, or keep this process from ending, which is about to.
+def note_exit_code(code: object) -> None:
+    """Note the code with which this process is about to leave."""
+    _Left.exit_code = code if isinstance(code, int) else 0
 
-    Return whether it has more to do.
 
-    Args:
-        code: the exit code, if what they left has to be cut off.
-        may_exit: False if another process ends this one.
-    """
+@cache
+def _watch_exit(process: int) -> None:
+    """Have `_leave` called when this process begins to leave, before it waits for threads."""
+    threading._register_atexit(partial(_leave, process))  # type: ignore[attr-defined]
+
+
+def _leave(process: int) -> None:
+    if os.getpid() != process:  # a fork
+        return
     close_network_for_good()
     end_processes()
-    waited_for = [
-        each for each in threading.enumerate() if each is not threading.main_thread() and not each.daemon
-    ]
-    if not (_Left.handlers or waited_for or has_late()):
-        return False
-    if may_exit:
-        if has_abandoned_threads():
-            _exit(code)
-        threading.Thread(target=_exit_late, args=(code, threading.get_ident()), daemon=True).start()
-    return True
+    if has_abandoned_threads():
+        _exit()
+    if (_Left.handlers or has_late()) and hasattr(signal, "setitimer"):
+        for call in at_cut_off:
+            call()
+        set_handler(signal.SIGALRM, _cut_off)
+        signal.setitimer(signal.ITIMER_REAL, _LEAVE_S)
 
 
-def _exit_late(code: int, main: int) -> None:
-    real.sleep(_LEAVE_S)
-    places = {_work(frame, None) for number, frame in sys._current_frames().items()} - {""}
+def _cut_off(_signal: int, _frame: object) -> None:
+    places = {_work(frame) for frame in sys._current_frames().values()} - {""}
     where = f" in {', '.join(sorted(places))}" if places else ""
-    os.write(
-        2, f"\nwarning: code that runs have left keeps this process from ending{where}: cut off\n".encode()
-    )
-    _exit(code)
+    text = f"\nwarning: code that runs have left keeps this process from ending{where}: cut off\n"
+    os.write(2, text.encode())
+    _exit()
 
 
-def _exit(code: int) -> None:
+def _exit() -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
-    os._exit(code)
-
-
-_handlers: Final[Callable[[], int]] = getattr(atexit, "_ncallbacks", lambda: 0)
+    os._exit(_Left.exit_code)
 
 
 # ---------------------------------------------------------------- threads
@@ -158,7 +141,7 @@ def _say_nothing(_thread: object) -> None:
     pass
 
 
-def _work(frame: FrameType | None, thread: Any) -> str:
+def _work(frame: FrameType | None, thread: Any = None) -> str:
     """Return the place in the project's code at which a thread works, or will; "" if it does no such work."""
     while frame is not None:
         if origin(frame.f_code.co_filename) is USER:
@@ -172,6 +155,13 @@ def _work(frame: FrameType | None, thread: Any) -> str:
 
 
 # ---------------------------------------------------------------- processes
+
+
+def end_processes() -> None:
+    """End the processes that runs have left."""
+    for process in _Left.processes & _children() if _Left.processes else ():
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
 
 
 def _note_children() -> bool:
@@ -197,16 +187,11 @@ def _named(processes: set[int]) -> list[str]:
     commands = []
     for process in processes:
         with suppress(OSError):
-            command = (
-                Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-            )
+            words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+            command = b" ".join(words).decode("utf-8", "replace").strip()
             if command and "from multiprocessing." not in command:  # what has ended, and Python's own helpers
                 _Left.processes.add(process)
-                commands.append(clip(command.strip(), _SHOWN))
+                commands.append(clip(command, _SHOWN))
     if not commands:
         return []
     return [f"this run left a process at work, which ends with the command: {', '.join(commands)}"]
-
-
-_SHOWN: Final = 80
-"""Characters of a command that are shown."""

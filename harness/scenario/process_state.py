@@ -76,20 +76,19 @@ def preserve_process_state(folders: Iterable[Path], left: list[str]) -> Iterator
     try:
         yield
     finally:
-        replaced, skipped = watch.patches(), []
+        skipped = []
         with closed_network():  # objects that are freed may have more to do
             for item, value in reversed(saved):
                 try:
                     item.restore(value)
                 except (OSError, ValueError):  # for example, the working directory was deleted
                     skipped.append(item.name)
+        replaced, by_imports = watch.end()
         if replaced:
             left.append(f"this run left {', '.join(replaced)} replaced, which was put back: {OFFER}")
-        if watch.by_imports:
-            replaced = list(dict.fromkeys(watch.by_imports))
-            left.append(
-                f"an import in this run replaced {', '.join(replaced)} for all runs that follow: {OFFER}"
-            )
+        if by_imports:
+            text = f"an import in this run replaced {', '.join(by_imports)} for all runs that follow"
+            left.append(f"{text}: {OFFER}")
         if skipped:
             left.append(f"this run changed what cannot be undone: {', '.join(skipped)}; {OFFER}")
 
@@ -251,13 +250,9 @@ def _restore_finders(saved: tuple[list[Any], list[Any]]) -> None:
     """Put back what finds modules. What a library has added, with a module that stays imported, stays as well."""
     finders, before = saved
     if finders != before or sys.meta_path is not finders:
-        modules = [sys.modules.get(getattr(each, "__module__", None) or "") for each in finders]
-        added = [
-            each
-            for each, module in zip(finders, modules, strict=True)
-            if each not in before and module is not None and origin_of(module) is not USER
-        ]
-        finders[:] = [*added, *before]
+        known = [each for each in finders if getattr(each, "__module__", None) in sys.modules]
+        of_libraries = [each for each in known if origin_of(sys.modules[each.__module__]) is not USER]
+        finders[:] = [*(each for each in of_libraries if each not in before), *before]
         sys.meta_path = finders
 
 
@@ -273,13 +268,13 @@ def _limits() -> list[tuple[int, int]]:
 
 
 def _restore_limits(saved: list[tuple[int, int]]) -> None:
-    for limit, (soft, hard), now in zip(_LIMITS, saved, _limits(), strict=True):
-        if now != (soft, hard):
-            try:
-                resource.setrlimit(limit, (soft, hard))
-            except ValueError:  # its upper bound was lowered, which only a privileged user may raise
-                resource.setrlimit(limit, (soft if 0 <= soft < now[1] else now[1], now[1]))
-                raise
+    for limit, before, (_, most) in zip(_LIMITS, saved, _limits(), strict=True):
+        try:
+            if resource.getrlimit(limit) != before:
+                resource.setrlimit(limit, before)
+        except ValueError:  # only a privileged user may raise its upper bound again
+            resource.setrlimit(limit, (most, most))
+            raise
 
 
 _TIMERS: Final = [

@@ -29,7 +29,7 @@ from harness.graph.native import NativeGraph
 from harness.interception.intercept import intercepted, intercepted_from_first_effect
 from harness.scenario import app_process
 from harness.scenario.evaluation import outcome_of, skipped_outcome, unjudged_outcome
-from harness.scenario.leftovers import leftovers_found, threads_ended
+from harness.scenario.leftovers import leftovers_found
 from harness.scenario.model import (
     Scenario,
     absent_variables,
@@ -177,7 +177,7 @@ def _repeat(
     folders = () if app_process.is_inside() else import_folders(scenario, settings)
     left: list[str] = []
     try:
-        with leftovers_found(left), preserve_process_state(folders, left), threads_ended(left):
+        with preserve_process_state(folders, left), leftovers_found(left):
             outcome = _limited(scenario, settings, repeat, cassette, graph, began)
     except (CassetteError, FormatError):
         raise
@@ -331,7 +331,7 @@ def run_once(
                 try:
                     result = loop().run_until_complete(turns)
                 finally:
-                    watch.put_back_builtins()
+                    watch.put_back()  # before the harness uses what was replaced
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a tool may have raised anything

@@ -1,8 +1,8 @@
-"""Puts back changes that the code of a project leaves in modules, and names those that are patches.
+"""Puts back what the code of a project leaves changed in modules, and names what it replaced there.
 
     begin(folders)    before a run: notes all that the code of these folders can name
-    patches()         after it: the names of what was replaced, such as `json.dumps`
-    put_back()        then: sets it back
+    put_back()        after it: gives everything the value that it had
+    end()             then: the names of what was replaced, such as `json.dumps`
 
 Two rules take the place of a list of modules:
 
@@ -11,6 +11,7 @@ Two rules take the place of a list of modules:
 - Modules of the project are as they were right after their import: attributes, classes, and the contents of lists,
   dicts, sets and objects of its own classes that can be reached from there.
 
+What the harness itself has put in place, before or since, is left alone: it wraps what it needs at first use.
 A module that is imported may register itself in others of the project. So their state is noted anew after an import.
 """
 
@@ -23,7 +24,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from operator import itemgetter
+from operator import itemgetter, methodcaller
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
@@ -33,7 +34,7 @@ from harness.time.rebinding import HARNESS, USER, is_replacement, origin, origin
 _MOST: Final = 2_000
 """The most objects that are watched."""
 _LONGEST: Final = 1_000
-"""The most items of a list, dict or set that is watched."""
+"""The most items of a list, dict or set that is watched, and the most files that are read."""
 _PLAIN: Final = (list, dict, set)
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 _GLOBAL: Final = re.compile(r"^\s*global\s+(.+)$", re.MULTILINE)
@@ -45,116 +46,108 @@ _BUILTINS: Final = vars(builtins)
 _MISSING: Final = object()
 
 
-class _Watched:
-    """Attributes of a module, a class or an object, or items of a list, dict or set: those with some names, or all.
+class _Space:
+    """A module, class, object, list, dict or set, with what it has now: some names of it, or all.
 
-    Only what has a `label` is named.
+    What was replaced in it is named if it has a `label`.
     """
 
     def __init__(self, owner: Any, label: str = "", names: Sequence[str] = ()) -> None:
         self._owner, self._label, self._names = owner, label, names
         self._now: Any = owner if type(owner) in _PLAIN else vars(owner)
-        self._read: Any = itemgetter(names[0], *names) if names else None
-        self.note()
-
-    def note(self) -> None:
-        """Take the current values as those to put back."""
-        now = self._now
-        self._noted = self._read(now) if self._read else None
-        self._before = {name: now[name] for name in self._names} if self._read else now.copy()
+        self._read: Any = itemgetter(names[0], *names) if names else methodcaller("copy")
+        self._noted = self._read(self._now)
 
     def has_changed(self) -> bool:
         try:
-            if self._read:
-                return bool(self._read(self._now) != self._noted)
-            return bool(self._now != self._before)
+            return bool(self._read(self._now) != self._noted)
         except Exception:  # one is missing, or cannot be compared
             return True
 
-    def accept(self) -> list[str]:
-        """Take what was replaced, but not by the harness, as what is to be put back, and return the names."""
-        changed = [name for name, _ in self._differences() if not _is_of_harness(self._now.get(name))]
-        self._before |= {name: self._now[name] for name in changed if name in self._now}
-        self._noted = (self._before[self._names[0]], *map(self._before.__getitem__, self._names))
-        return [f"{self._label}{name}" for name in changed]
-
-    def patches(self) -> Iterator[str]:
+    def replaced(self) -> Iterator[str]:
         """Yield the names of what was replaced, except by the module itself, whose state it is."""
         if self._label:
-            own = _own_globals(getattr(self._owner, "__file__", None))
-            yield from (f"{self._label}{name}" for name, _ in self._differences() if name not in own)
+            own = _assigned(getattr(self._owner, "__file__", None))
+            yield from (f"{self._label}{name}" for name, _ in self._changes() if name not in own)
 
     def put_back(self) -> None:
-        now, before = self._now, self._before
-        if isinstance(before, list):
-            now[:] = before
-        elif isinstance(before, set):
-            now.intersection_update(before)
-            now.update(before)
-        else:
-            for name, value in [*self._differences()]:
-                with suppress(AttributeError, TypeError):
-                    if value is not _MISSING:
-                        now.__setitem__(name, value) if now is self._owner else setattr(
-                            self._owner, name, value
-                        )
-                    elif now is self._owner:
-                        del now[name]
-                    else:
-                        delattr(self._owner, name)
+        if type(self._owner) in _PLAIN and not self._names:
+            self._owner.clear()
+            (self._owner.extend if isinstance(self._owner, list) else self._owner.update)(self._noted)
+            return
+        for name, value in [*self._changes()]:
+            with suppress(AttributeError, TypeError):
+                if self._now is self._owner:
+                    self._now[name] = value
+                elif value is _MISSING:
+                    delattr(self._owner, name)
+                else:
+                    setattr(self._owner, name, value)
 
-    def _differences(self) -> Iterator[tuple[str, Any]]:
+    def _changes(self) -> Iterator[tuple[str, Any]]:
         """Yield the names of values that were replaced, removed or added, with the value before."""
-        of_plain = self._now is self._owner
-        for name, value in self._before.items():
-            now = self._now.get(name, _MISSING)
-            if now is value or _is_made_by_harness(now):  # it wraps what it needs when it is first used, for good
+        names = self._names
+        before = dict(zip((names[0], *names), self._noted, strict=True)) if names else self._noted
+        for name in sorted(before if names else before.keys() | self._now.keys()):
+            was, now = before.get(name, _MISSING), self._now.get(name, _MISSING)
+            known = now if was is _MISSING else was
+            if (
+                now is was
+                or _is_of_harness(now)
+                or (_is_of_harness(was) and not is_replacement(was))
+                or (
+                    name.startswith("__") and not isinstance(known, FunctionType)
+                )  # such as __warningregistry__
+                or (was is _MISSING and isinstance(now, ModuleType))  # it was imported since
+            ):
                 continue
-            if of_plain or not _is_special(name, value):
-                yield name, value
-        if not self._read:
-            for name in self._now.keys() - self._before.keys():
-                value = self._now[name]
-                if of_plain or not (_is_special(name, value) or isinstance(value, ModuleType)):
-                    yield name, _MISSING
+            yield name, was
 
 
-def _is_special(name: str, value: Any) -> bool:
-    """True for what Python and libraries note in modules and classes, such as `__warningregistry__`."""
-    return name.startswith("__") and not isinstance(value, FunctionType)
+def _is_of_harness(value: Any) -> bool:
+    """True for what the harness puts in place of something else."""
+    with suppress(Exception):  # a proxy of nothing
+        value = getattr(value, "_self_wrapper", value)  # of wrapt
+        code = getattr(getattr(value, "func", value), "__code__", None)
+        return str(getattr(value, "__module__", "")).startswith("harness.") or (
+            isinstance(code, CodeType) and origin(code.co_filename) is HARNESS
+        )
+    return False
+
+
+# ---------------------------------------------------------------- source
 
 
 @lru_cache(4096)
 def _source(file: str | None) -> str:
-    if file is None or not file.endswith(".py"):
-        return ""
-    try:
-        return Path(file).read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
-        return ""
-
-
-@lru_cache(256)
-def _sources(folders: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the files in folders that may yet be imported."""
-    found = (
-        str(file)
-        for folder in folders
-        for file in Path(folder).glob("*.py")
-        if not _TEST.fullmatch(file.name)
-    )
-    return tuple(itertools.islice(found, _LONGEST))
+    with suppress(OSError, UnicodeDecodeError):
+        return Path(file).read_text("utf-8") if file is not None and file.endswith(".py") else ""
+    return ""
 
 
 @lru_cache(4096)
-def _words(file: str | None) -> frozenset[str]:
+def _words(file: str) -> frozenset[str]:
     return frozenset(_WORD.findall(_source(file)))
 
 
 @lru_cache(4096)
-def _own_globals(file: str | None) -> frozenset[str]:
+def _assigned(file: str | None) -> frozenset[str]:
     """Return the names that the functions of a module assign as `global`."""
     return frozenset(_WORD.findall(" ".join(_GLOBAL.findall(_source(file)))))
+
+
+@lru_cache(256)
+def _files(folders: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the files in folders that may yet be imported."""
+    found = (str(file) for folder in folders for file in Path(folder).glob("*.py") if not _is_test(file))
+    return tuple(itertools.islice(found, _LONGEST))
+
+
+def _is_test(file: Path) -> bool:
+    return _TEST.fullmatch(file.name) is not None
+
+
+# ---------------------------------------------------------------- what is watched
 
 
 class _Watch:
@@ -164,61 +157,57 @@ class _Watch:
         self._folders: tuple[str, ...] = ()
         self._modules: dict[int, ModuleType] = {}
         self._scanned = 0
-        self._known: tuple[Any, ...] = ()
-        self._builtins: dict[str, Any] = {}
-        self._replaced_builtins: list[str] = []
-        self._others: list[_Watched] = []
-        self._names: dict[int, set[str]] = {}
-        self._own: list[_Watched] = []
-        self.by_imports: list[str] = []
-        """Names that were replaced while modules of the project were imported, since the run began. They stay so."""
+        self._key: Any = None
+        self._builtins = _BUILTINS.copy()
+        self._others: list[_Space] = []
+        self._own: list[_Space] = []
+        self._replaced: list[str] = []
+        self._by_imports: list[str] = []
+        self._is_on = False
 
     def begin(self, folders: Iterable[Path]) -> None:
         """Watch what the code in these folders can name, with the values that it has now."""
         self._folders = tuple(f"{folder}/" for folder in folders)
-        self.by_imports = []
-        if self._known != (self._folders, len(sys.modules), len(self._modules)):
-            self._others, self._names, self._builtins = [], {}, {}
+        self._is_on, self._replaced, self._by_imports = True, [], []
+        self._scan()
+        key = self._folders, self._scanned, len(self._modules)
+        if key != self._key or any(each.has_changed() for each in (*self._others, *self._own)):
             self._note()
-        else:
-            for each in (*self._others, *self._own):
-                if each.has_changed():
-                    each.note()
+            self._key = key
+        self._builtins = _BUILTINS.copy()
 
     def add(self, modules: Iterable[ModuleType]) -> None:
         """Note modules of the project that a run has imported."""
         self._modules.update((id(module), module) for module in modules)
         for each in self._others:
             if each.has_changed():
-                self.by_imports += each.accept()
+                self._by_imports += each.replaced()
         self._note()
+        self._key = None  # what the harness has in place during the run is not noted
 
-    def put_back_builtins(self) -> None:
-        """Put back the built-in names, which the harness needs, too, as soon as the code of the project has ended."""
-        before = self._builtins
-        if before and before != _BUILTINS:
-            found = [name for name in _BUILTINS if name not in before or before[name] is not _BUILTINS[name]]
-            for name in found:
+    def put_back(self) -> None:
+        """Give everything the value that it had when the run began, if one has, and note what was replaced."""
+        if not self._is_on:
+            return
+        if self._builtins != _BUILTINS:  # first, as all that follows needs them
+            for name in _BUILTINS.keys() - self._builtins.keys():
                 del _BUILTINS[name]
-            _BUILTINS.update(before)
-            self._replaced_builtins += [f"builtins.{name}" for name in found]
-
-    def patches(self) -> list[str]:
-        """Return the names of what was replaced since, except for the state of modules of the project."""
-        self.put_back_builtins()
-        found, self._replaced_builtins = self._replaced_builtins, []
-        if self._scan():  # it may have registered itself
+                self._replaced += [f"builtins.{name}"]
+            for name, value in self._builtins.items():
+                if name not in _BUILTINS or _BUILTINS[name] is not value:
+                    _BUILTINS[name] = value
+                    self._replaced += [f"builtins.{name}"]
+        if self._scan():  # a new one may have registered itself
             self._own = []
         for each in (*self._others, *self._own):
             if each.has_changed():
-                found += each.patches()
-        return list(dict.fromkeys(found))
-
-    def put_back(self) -> None:
-        """Give everything the value that it had."""
-        for each in (*self._others, *self._own):
-            if each.has_changed():
+                self._replaced += each.replaced()
                 each.put_back()
+
+    def end(self) -> tuple[list[str], list[str]]:
+        """Return the names of what was replaced since the run began, and of what imports replaced, which stays."""
+        self._is_on = False
+        return sorted({*self._replaced}), sorted({*self._by_imports})
 
     def _scan(self) -> bool:
         """Look for modules of the project that were imported by other means. True if there are new ones."""
@@ -232,66 +221,38 @@ class _Watch:
         return any(file.startswith(self._folders) for file in found)
 
     def _note(self) -> None:
-        self._scan()
-        self._known = (self._folders, len(sys.modules), len(self._modules))
         own = {
             key: module
             for key, module in self._modules.items()
-            if (file := module.__file__ or "").startswith(self._folders)
-            and not _TEST.fullmatch(Path(file).name)
+            if (file := module.__file__ or "").startswith(self._folders) and not _is_test(Path(file))
         }
-        files = {*(module.__file__ for module in own.values()), *_sources(self._folders)}
-        if words := frozenset[str]().union(*map(_words, files)):
-            self._builtins = self._builtins or _BUILTINS.copy()
-            for owner, label, names in _named(words):
-                known = self._names.setdefault(id(owner), set())
-                if new := [
-                    name for name in names if name not in known
-                ]:  # what is known has its value of before
-                    known.update(new)
-                    self._others.append(_Watched(owner, label, new))
-        self._own = [*_state_of(own)]
+        files = {*(module.__file__ or "" for module in own.values()), *_files(self._folders)}
+        spaces: dict[int, _Space] = {}
+        for owner, label, names in _named(frozenset[str]().union(*map(_words, files))):
+            if names and id(owner) not in spaces:
+                spaces[id(owner)] = _Space(owner, label, [*names])
+        self._others, self._own = [*spaces.values()], [*_state_of(own)]
 
 
-def _named(words: frozenset[str]) -> Iterator[tuple[Any, str, Sequence[str]]]:
+def _named(words: frozenset[str]) -> Iterator[tuple[Any, str, Iterable[str]]]:
     """Yield modules that are not the project's and their classes, with the attributes that are named."""
-    modules = []
-    for name, module in [*sys.modules.items()]:
-        if (
-            words.issuperset(name.split("."))
-            and isinstance(module, ModuleType)
-            and origin_of(module) not in (HARNESS, USER)
-        ):
-            modules.append(name)
-            found = vars(module)
-            named = [each for each in words.intersection(found) if not _is_of_harness(found[each])]
-            if named:
-                yield module, f"{name}.", named
-            for each in named:
-                if isinstance(cls := found[each], type) and cls.__flags__ & _MUTABLE:
-                    attributes = vars(cls)
-                    if of_class := [
-                        a for a in words.intersection(attributes) if not _is_of_harness(attributes[a])
-                    ]:
-                        yield cls, f"{name}.{each}.", of_class
-    if modules:
-        yield sys.modules, "sys.modules: ", modules
+    modules = {
+        name: module
+        for name, module in [*sys.modules.items()]
+        if words.issuperset(name.split("."))
+        and isinstance(module, ModuleType)
+        and origin_of(module) not in (HARNESS, USER)
+    }
+    yield sys.modules, "sys.modules: ", modules
+    for name, module in modules.items():
+        found = vars(module)
+        yield module, f"{name}.", words & found.keys()
+        for each in words & found.keys():
+            if isinstance(cls := found[each], type) and cls.__flags__ & _MUTABLE:
+                yield cls, f"{name}.{each}.", words & vars(cls).keys()
 
 
-def _is_of_harness(value: Any) -> bool:
-    """True for the replacements that the harness has during a run alone."""
-    return not is_replacement(value) and _is_made_by_harness(value)
-
-
-def _is_made_by_harness(value: Any) -> bool:
-    value = getattr(value, "_self_wrapper", value)  # of wrapt
-    code = getattr(getattr(value, "func", value), "__code__", None)
-    return type(value).__module__.startswith("harness.") or (
-        isinstance(code, CodeType) and origin(code.co_filename) is HARNESS
-    )
-
-
-def _state_of(own: Mapping[int, ModuleType]) -> Iterator[_Watched]:
+def _state_of(own: Mapping[int, ModuleType]) -> Iterator[_Space]:
     """Yield modules of the project, and all that can be reached from them and belongs to them."""
     names = {module.__name__ for module in own.values()}
     waiting: list[Any] = [*own.values()]
@@ -316,7 +277,7 @@ def _state_of(own: Mapping[int, ModuleType]) -> Iterator[_Watched]:
         else:
             continue
         if len(inner) <= _LONGEST:
-            yield _Watched(owner, label)
+            yield _Space(owner, label)
             waiting += inner
 
 

@@ -7,7 +7,7 @@ runs.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -39,13 +39,12 @@ class NetworkClosed(HarnessError, OSError):
 class _Gate:
     """The number of scenarios that keep the network closed, and the refused attempts. The first installs the hook.
 
-    `processes` is the number of processes that were started since, `threads` that of threads without an object.
+    `processes` is the number of processes that were started since.
     """
 
     closed = 0
     installed = False
     processes = 0
-    threads = 0
     refused: ClassVar[dict[str, None]] = {}
 
 
@@ -53,9 +52,9 @@ def _hook(
     event: str,
     args: tuple[Any, ...],
     gate: type[_Gate] = _Gate,
-    refused: Set[str] = REFUSED,
-    processes: Set[str] = _PROCESSES,
-    is_late: Callable[[], bool] = is_late,
+    refused: frozenset[str] = REFUSED,
+    processes: frozenset[str] = _PROCESSES,
+    is_late: Any = is_late,
 ) -> None:
     # Default arguments: the hook is called until Python exits, after this module's globals are gone.
     if event in refused and (gate.closed or is_late()):
@@ -66,8 +65,6 @@ def _hook(
         raise NetworkClosed(text)
     if event in processes:
         gate.processes += 1
-    elif event == "_thread.start_new_thread" and getattr(args[0], "__name__", "") != "_bootstrap":
-        gate.threads += 1
 
 
 @contextmanager
@@ -110,12 +107,6 @@ def started_processes() -> int:
     """Return the number of processes that this one has started since this was first asked."""
     _install()
     return _Gate.processes
-
-
-def started_threads() -> int:
-    """Return the number of threads without an object that were started, which may not have begun."""
-    _install()
-    return _Gate.threads
 
 
 def network_is_closed() -> bool:
