@@ -256,8 +256,8 @@ def run_selection(
         stream = _opened(lines, open_files) if lines else None
         secrets = secrets_of_process(settings)
         open_files.enter_context(stdout_to_stderr(to_stderr))
-        # Before the output is redirected to a thread of this process.
-        open_files.enter_context(_with_guardian(projects, settings.report, workers))
+        # Before a thread redirects the output.
+        _begin_guarded(projects, settings.report, workers, open_files)
         open_files.enter_context(redacted_process(secrets.text))
         open_files.callback(close_apps)
         if to_stderr:  # standard output is for the lines of results
@@ -315,19 +315,13 @@ def run_selection(
     return session
 
 
-@contextmanager
-def _with_guardian(projects: Projects, report: Path, workers: WorkerPool | None) -> Iterator[None]:
-    """Let another process write the report, if a run ends or holds this one: that of a command, without workers."""
-    if workers is not None or not exit_code.is_command():
-        yield
-        return
-    from harness.workers.guardian import reported, start_guardian
+def _begin_guarded(projects: Projects, report: Path, workers: WorkerPool | None, stack: ExitStack) -> None:
+    """Let another process write the report, if a run ends or holds this one, and that is of a command."""
+    if workers is None and exit_code.is_command():
+        from harness.workers.guardian import reported, start_guardian
 
-    start_guardian(projects, report)
-    try:
-        yield
-    finally:
-        reported()
+        start_guardian(projects, report)
+        stack.callback(reported)
 
 
 def worker_pool(

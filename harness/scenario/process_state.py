@@ -256,37 +256,27 @@ def _restore_finders(saved: tuple[list[Any], list[Any]]) -> None:
         sys.meta_path = finders
 
 
-_LIMITS: Final = [
-    getattr(resource, f"RLIMIT_{name}")
-    for name in ("AS", "CPU", "DATA", "FSIZE", "NOFILE", "NPROC", "STACK")
-    if hasattr(resource, f"RLIMIT_{name}")
-]
+_LIMITS: Final = ("AS", "CPU", "DATA", "FSIZE", "NOFILE", "NPROC", "STACK")
 
 
-def _limits() -> list[tuple[int, int]]:
-    return [resource.getrlimit(limit) for limit in _LIMITS]
+def _set_limit(limit: int, value: tuple[int, int]) -> None:
+    try:
+        resource.setrlimit(limit, value)
+    except ValueError:  # only a privileged user may raise its upper bound again
+        most = resource.getrlimit(limit)[1]
+        resource.setrlimit(limit, (most, most))
+        raise
 
 
-def _restore_limits(saved: list[tuple[int, int]]) -> None:
-    for limit, before, (_, most) in zip(_LIMITS, saved, _limits(), strict=True):
-        try:
-            if resource.getrlimit(limit) != before:
-                resource.setrlimit(limit, before)
-        except ValueError:  # only a privileged user may raise its upper bound again
-            resource.setrlimit(limit, (most, most))
-            raise
-
-
-_TIMERS: Final = [
-    getattr(signal, name) for name in ("ITIMER_VIRTUAL", "ITIMER_PROF") if hasattr(signal, name)
-]
-"""The timers besides that of `harness.time.alarms`."""
-
-
-def _restore_timers(saved: list[tuple[float, float]]) -> None:
-    for timer, value in zip(_TIMERS, saved, strict=True):
-        if signal.getitimer(timer) != value:
-            signal.setitimer(timer, *value)
+def _of_each(
+    module: Any, kind: str, names: Iterable[str], read: str, write: Callable[..., Any]
+) -> list[StateItem]:
+    """Return the items for values that a function of a module reads by number, for those names that it has."""
+    numbers = {name: getattr(module, kind + name) for name in names if hasattr(module, kind + name)}
+    return [
+        _value(kind + name, partial(getattr(module, read), number), partial(write, number))
+        for name, number in numbers.items()
+    ]
 
 
 def _signal_mask() -> set[Any]:
@@ -302,7 +292,10 @@ PROCESS_STATE: Final = (
     _value("umask", _umask, os.umask),
     StateItem("signal handlers", _handlers, _restore_handlers),
     _value("blocked signals", _signal_mask, lambda mask: signal.pthread_sigmask(signal.SIG_SETMASK, mask)),
-    StateItem("timers", lambda: [signal.getitimer(timer) for timer in _TIMERS], _restore_timers),
+    # The other timer is that of `harness.time.alarms`.
+    *_of_each(
+        signal, "ITIMER_", ("VIRTUAL", "PROF"), "getitimer", lambda n, value: signal.setitimer(n, *value)
+    ),
     StateItem("warning filters", _save_warnings, lambda filters: filters.__exit__(None, None, None)),
     StateItem("logging", _logging, _restore_logging),
     _value("class of loggers", logging.getLoggerClass, logging.setLoggerClass),
@@ -333,19 +326,21 @@ PROCESS_STATE: Final = (
     StateItem("modules", lambda: None, lambda _: watch.put_back()),
     StateItem("clocks", read_clocks, restore_clocks),
     StateItem("functions that pickle", copyreg.dispatch_table.copy, _restore_pickling),
-    StateItem("limits of resources", _limits, _restore_limits),  # the last one, as it is restored first
+    # The last ones, as they are restored first.
+    *_of_each(resource, "RLIMIT_", _LIMITS, "getrlimit", _set_limit),
 )
 
 
 _ENDINGS: Final = ("_exit", "abort", "execv", "execve")
-"""Functions of `os` that end a process, or the program in it."""
+"""Functions that end a process, or the program in it."""
 
 
 @contextmanager
 def refuse_os_exit() -> Iterator[None]:
     """Make `os._exit` and the like raise a RuntimeError in this process. In forked child processes they work."""
-    process, modules = os.getpid(), [sys.modules[name] for name in ("os", os.name) if name in sys.modules]
-    before = {name: getattr(os, name) for name in _ENDINGS}
+    process = os.getpid()
+    modules = os, sys.modules[os.name]
+    before = [(module, name, getattr(module, name)) for module in modules for name in _ENDINGS]
 
     def refuse(name: str, real: Callable[..., NoReturn], *args: Any) -> NoReturn:
         if os.getpid() != process:
@@ -354,14 +349,12 @@ def refuse_os_exit() -> Iterator[None]:
         raise RuntimeError(f"it called {called}, which would have ended the process of all scenarios")
 
     try:
-        for name, real in before.items():
-            for module in modules:
-                setattr(module, name, partial(refuse, name, real))
+        for module, name, real in before:
+            setattr(module, name, partial(refuse, name, real))
         yield
     finally:
-        for name, real in before.items():
-            for module in modules:
-                setattr(module, name, real)
+        for ending in before:
+            setattr(*ending)
 
 
 _DESCRIPTORS: Final = (1, 2)

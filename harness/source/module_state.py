@@ -39,9 +39,6 @@ _PLAIN: Final = (list, dict, set)
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 _GLOBAL: Final = re.compile(r"^\s*global\s+(.+)$", re.MULTILINE)
 _TEST: Final = re.compile(r"(test_.*|.*_test|conftest)\.py")
-_MUTABLE: Final = 1 << 9
-"""The flag of classes that Python code has made."""
-_LEAVES: Final = (str, bytes, int, float, FunctionType)
 _BUILTINS: Final = vars(builtins)
 _MISSING: Final = object()
 
@@ -248,7 +245,7 @@ def _named(words: frozenset[str]) -> Iterator[tuple[Any, str, Iterable[str]]]:
         found = vars(module)
         yield module, f"{name}.", words & found.keys()
         for each in words & found.keys():
-            if isinstance(cls := found[each], type) and cls.__flags__ & _MUTABLE:
+            if isinstance(cls := found[each], type):
                 yield cls, f"{name}.{each}.", words & vars(cls).keys()
 
 
@@ -260,13 +257,10 @@ def _state_of(own: Mapping[int, ModuleType]) -> Iterator[_Space]:
     while waiting and len(seen) < _MOST:
         owner = waiting.pop()
         kind, label = type(owner), ""
-        if id(owner) in seen or isinstance(owner, _LEAVES):
+        if id(owner) in seen:
             continue
         seen.add(id(owner))
-        if kind is tuple:
-            waiting += owner[:_LONGEST]
-            continue
-        if kind in _PLAIN:
+        if kind in _PLAIN or kind is tuple:
             inner = owner.values() if kind is dict else owner
         elif id(owner) in own:
             inner, label = vars(owner).values(), f"{owner.__name__}."
@@ -277,8 +271,9 @@ def _state_of(own: Mapping[int, ModuleType]) -> Iterator[_Space]:
         else:
             continue
         if len(inner) <= _LONGEST:
-            yield _Space(owner, label)
             waiting += inner
+            if kind is not tuple:
+                yield _Space(owner, label)
 
 
 watch: Final = _Watch()

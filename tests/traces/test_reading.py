@@ -179,7 +179,7 @@ def test_an_export_may_be_packed(tmp_path: Path) -> None:
             "trace-damaged",
             "looks like LangSmith (runs), but cannot be read",
         ),
-        (gzip.compress(b"{}")[:-9], "trace-damaged", ""),
+        (gzip.compress(b"{}", mtime=0)[:-9], "trace-damaged", ""),
     ],
 )
 def test_a_file_that_cannot_be_read_is_an_error_that_says_why(
