@@ -24,12 +24,15 @@ from harness.scenario.real_limit import abandon_threads, has_abandoned_threads
 from harness.source.display import clip
 from harness.source.document import shown_path
 from harness.time.alarms import set_handler
+from harness.time.real import real
 from harness.time.rebinding import USER, origin
 from harness.world.network import close_network_for_good, started_processes
 
 OFFER: Final = '`isolation = "process"` keeps it from other runs'
 _LEAVE_S: Final = 5.0
 """Real seconds that handlers and threads may take at the exit of the process."""
+_BEGIN_S: Final = 0.01
+"""Real seconds in which a process that was just started gets its command line."""
 _SHOWN: Final = 80
 """Characters of a command that are shown."""
 
@@ -40,7 +43,8 @@ at_cut_off: Final[list[Callable[[], None]]] = []
 class _Left:
     """All that the runs of this process have left."""
 
-    exit_code = 0
+    exit_code: int | None = None
+    """That of the command, when it is about to leave."""
     handlers = 0
     """The number of functions that they have registered with atexit."""
     processes: ClassVar[set[int]] = set()
@@ -76,7 +80,7 @@ _handlers: Final[Callable[[], int]] = getattr(atexit, "_ncallbacks", lambda: 0)
 
 
 def note_exit_code(code: object) -> None:
-    """Note the code with which this process is about to leave."""
+    """Note the code with which this process, that of a command, is about to leave."""
     _Left.exit_code = code if isinstance(code, int) else 0
 
 
@@ -87,7 +91,7 @@ def _watch_exit(process: int) -> None:
 
 
 def _leave(process: int) -> None:
-    if os.getpid() != process:  # a fork
+    if _Left.exit_code is None or os.getpid() != process:  # a program that has made runs, or a fork
         return
     close_network_for_good()
     end_processes()
@@ -104,7 +108,8 @@ def _cut_off(_signal: int, _frame: object) -> None:
     places = {_work(frame) for frame in sys._current_frames().values()} - {""}
     where = f" in {', '.join(sorted(places))}" if places else ""
     text = f"\nwarning: code that runs have left keeps this process from ending{where}: cut off\n"
-    os.write(2, text.encode())
+    with suppress(OSError):
+        os.write(2, text.encode())
     _exit()
 
 
@@ -112,7 +117,7 @@ def _exit() -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
-    os._exit(_Left.exit_code)
+    os._exit(_Left.exit_code or 0)
 
 
 # ---------------------------------------------------------------- threads
@@ -176,15 +181,17 @@ def _note_children() -> bool:
 def _children() -> set[int]:
     """Return the numbers of the processes that this one has started, where the system tells."""
     found: set[int] = set()
-    for file in Path("/proc/self/task").glob("*/children"):
-        with suppress(OSError):  # the thread that started them has ended just now
-            found.update(map(int, file.read_text().split()))
+    with suppress(OSError):  # the run may open no more files
+        for file in Path("/proc/self/task").glob("*/children"):
+            with suppress(OSError):  # the thread that started them has ended just now
+                found.update(map(int, file.read_text().split()))
     return found
 
 
 def _named(processes: set[int]) -> list[str]:
     """Return the warning of a run that has left these processes."""
     commands = []
+    real.sleep(_BEGIN_S)
     for process in processes:
         with suppress(OSError):
             words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")

@@ -27,7 +27,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
@@ -66,7 +66,7 @@ def prepare_process() -> None:
 
 
 @contextmanager
-def preserve_process_state(folders: Iterable[Path], left: list[str]) -> Iterator[None]:
+def preserve_process_state(folders: Sequence[Path], left: list[str]) -> Iterator[None]:
     """Restore all state in PROCESS_STATE on exit, in reverse order. An item that cannot be restored is skipped.
 
     Warnings are added to `left`: for what the code in `folders` left replaced in modules, and for what was skipped.

@@ -162,10 +162,12 @@ class _Watch:
         self._by_imports: list[str] = []
         self._is_on = False
 
-    def begin(self, folders: Iterable[Path]) -> None:
-        """Watch what the code in these folders can name, with the values that it has now."""
+    def begin(self, folders: Sequence[Path]) -> None:
+        """Watch what the code in these folders can name, with the values that it has now; nothing without any."""
+        self._is_on, self._replaced, self._by_imports = bool(folders), [], []
+        if not folders:
+            return
         self._folders = tuple(f"{folder}/" for folder in folders)
-        self._is_on, self._replaced, self._by_imports = True, [], []
         self._scan()
         key = self._folders, self._scanned, len(self._modules)
         if key != self._key or any(each.has_changed() for each in (*self._others, *self._own)):

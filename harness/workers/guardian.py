@@ -86,10 +86,11 @@ class _Guardian:
         note.state, note.limit_s, note.repeat, note.name = state, limit_s, repeat, _fitting(name)
 
     def end(self) -> None:
-        if os.getpid() == self._command:
+        process, self._process = self._process, 0
+        if process and os.getpid() == self._command:
             with suppress(ProcessLookupError, ChildProcessError):
-                os.kill(self._process, signal.SIGKILL)
-                os.waitpid(self._process, 0)
+                os.kill(process, signal.SIGKILL)
+                os.waitpid(process, 0)
 
     def _doing(self, text: str) -> None:
         self._note.doing = _fitting(text)

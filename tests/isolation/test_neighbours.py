@@ -17,7 +17,9 @@ from harness.scenario.leftovers import end_processes
 from harness.scenario.load import load_file
 from harness.scenario.outcome import Outcome
 from harness.scenario.run import run_scenario
-from tests.isolation.project import TIME_IS_UP, results, verdicts
+from harness.source.display import clip
+from harness.world.network import network_is_closed
+from tests.isolation.project import TIME_IS_UP, results, verdicts, write_project
 
 IMPORTS = "import datetime, httpx, json, os, select, socket, subprocess, sys, threading, types\nimport own\n"
 OWN = """
@@ -129,6 +131,21 @@ def test_a_module_that_registers_itself_while_a_run_imports_it_stays_registered(
         assert [run_scenario(one)[0].verdict for one in load_file(file).scenarios] == ["passed", "passed"]
     finally:
         sys.path.remove(os.getcwd())
+
+
+def test_what_the_harness_puts_in_place_when_it_is_first_used_stays(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json, "loads", json.loads)  # for after the test
+    outcomes = run("from harness.source.display import clip; json.loads = clip")
+    assert json.loads is clip
+    assert [(one.verdict, left(one)) for one in outcomes] == [("passed", [])] * 3
+
+
+def test_the_end_of_a_session_inside_of_another_closes_nothing(pytester: pytest.Pytester) -> None:
+    write_project(pytester.path, FINE, ["fine"], "", "")
+    pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider").assert_outcomes(passed=1)
+    assert not network_is_closed()
 
 
 THREADS = {
