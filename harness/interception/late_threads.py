@@ -5,7 +5,6 @@ They cannot be ended where they catch everything, and would reach the network, o
 
 from __future__ import annotations
 
-import sys
 import threading
 from typing import Final
 
@@ -25,11 +24,6 @@ def is_late() -> bool:
         return False
     now, noted = threading._active.get(number), _late[number]  # type: ignore[attr-defined]
     return now is noted or (noted is None and isinstance(now, threading._DummyThread))
-
-
-def has_late() -> bool:
-    """True if a thread that has outlived its run still exists."""
-    return not _late.keys().isdisjoint(sys._current_frames())
 
 
 def refuse_late() -> None:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -58,6 +59,16 @@ def _uncaptured(config: pytest.Config) -> Iterator[None]:
         yield
     finally:
         capture.resume()
+
+
+@lru_cache(1)
+def _begin_guarded(config: pytest.Config) -> None:
+    """Let another process write the report, if a run ends or holds this one."""
+    from harness.workers.guardian import start_guardian
+
+    reporter = config.pluginmanager.get_plugin("harness-reporter")
+    with _uncaptured(config):
+        start_guardian(projects_of(config), reporter.open_report() if reporter is not None else None)
 
 
 FAILURE: Final = "harness_failure"
@@ -195,11 +206,9 @@ class ScenarioItem(pytest.Item):
         from harness.report.results import record
         from harness.scenario.process_state import refuse_os_exit
         from harness.scenario.run import outcomes
-        from harness.workers.guardian import guarded, start_guardian
+        from harness.workers.guardian import guarded
 
-        reporter = self.config.pluginmanager.get_plugin("harness-reporter")
-        with _uncaptured(self.config):
-            start_guardian(projects_of(self.config), reporter.open_report() if reporter is not None else None)
+        _begin_guarded(self.config)
         runs = outcomes(self.scenario, settings, ask=ask_past_capture(self.config))
         with refuse_os_exit():
             for outcome in guarded(runs, self.scenario, settings):

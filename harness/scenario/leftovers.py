@@ -18,8 +18,9 @@ from functools import cache, partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, ClassVar, Final
+from weakref import WeakSet
 
-from harness.interception.late_threads import has_late, note_late
+from harness.interception.late_threads import note_late
 from harness.scenario.real_limit import abandon_threads, has_abandoned_threads
 from harness.source.display import clip
 from harness.source.document import shown_path
@@ -47,6 +48,8 @@ class _Left:
     """That of the command, when it is about to leave."""
     handlers = 0
     """The number of functions that they have registered with atexit."""
+    threads: ClassVar[WeakSet[threading.Thread]] = WeakSet()
+    """Those that Python waits for at exit."""
     processes: ClassVar[set[int]] = set()
     """Those that still ran at the end of a run."""
     children: ClassVar[set[int]] = set()
@@ -97,7 +100,8 @@ def _leave(process: int) -> None:
     end_processes()
     if has_abandoned_threads():
         _exit()
-    if (_Left.handlers or has_late()) and hasattr(signal, "setitimer"):
+    waits = _Left.handlers or any(thread.is_alive() for thread in _Left.threads)
+    if waits and hasattr(signal, "setitimer"):
         for call in at_cut_off:
             call()
         set_handler(signal.SIGALRM, _cut_off)
@@ -106,8 +110,9 @@ def _leave(process: int) -> None:
 
 def _cut_off(_signal: int, _frame: object) -> None:
     places = {_work(frame) for frame in sys._current_frames().values()} - {""}
-    where = f" in {', '.join(sorted(places))}" if places else ""
-    text = f"\nwarning: code that runs have left keeps this process from ending{where}: cut off\n"
+    places = places or {f"thread '{thread.name}'" for thread in _Left.threads if thread.is_alive()}
+    what = ", ".join(sorted(places))
+    text = f"\nwarning: code that runs have left keeps this process from ending in {what}: cut off\n"
     with suppress(OSError):
         os.write(2, text.encode())
     _exit()
@@ -125,7 +130,8 @@ def _exit() -> None:
 
 def _end_threads(numbers: set[int]) -> list[str]:
     """Tell threads with these numbers to end, if they do the project's work, and return a warning."""
-    objects = {thread.ident: thread for thread in threading.enumerate()}
+    objects = {thread.ident: thread for thread in threading.enumerate() if thread.ident in numbers}
+    _Left.threads.update(thread for thread in objects.values() if not thread.daemon)
     frames = sys._current_frames()
     found = {number: _work(frames[number], objects.get(number)) for number in numbers & frames.keys()}
     late = {number: work for number, work in found.items() if work}

@@ -76,14 +76,13 @@ def preserve_process_state(folders: Sequence[Path], left: list[str]) -> Iterator
     try:
         yield
     finally:
-        skipped = []
+        (replaced, by_imports), skipped = watch.end(), []
         with closed_network():  # objects that are freed may have more to do
             for item, value in reversed(saved):
                 try:
                     item.restore(value)
                 except (OSError, ValueError):  # for example, the working directory was deleted
                     skipped.append(item.name)
-        replaced, by_imports = watch.end()
         if replaced:
             left.append(f"this run left {', '.join(replaced)} replaced, which was put back: {OFFER}")
         if by_imports:

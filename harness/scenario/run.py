@@ -331,7 +331,7 @@ def run_once(
                 try:
                     result = loop().run_until_complete(turns)
                 finally:
-                    watch.put_back()  # before the harness uses what was replaced
+                    watch.put_back_builtins()
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a tool may have raised anything

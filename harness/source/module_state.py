@@ -1,8 +1,8 @@
 """Puts back what the code of a project leaves changed in modules, and names what it replaced there.
 
     begin(folders)    before a run: notes all that the code of these folders can name
-    put_back()        after it: gives everything the value that it had
-    end()             then: the names of what was replaced, such as `json.dumps`
+    end()             after it: the names of what was replaced, such as `json.dumps`
+    put_back()        then: gives everything the value that it had
 
 Two rules take the place of a list of modules:
 
@@ -73,13 +73,13 @@ class _Space:
             (self._owner.extend if isinstance(self._owner, list) else self._owner.update)(self._noted)
             return
         for name, value in [*self._changes()]:
-            with suppress(AttributeError, TypeError):
-                if self._now is self._owner:
-                    self._now[name] = value
-                elif value is _MISSING:
-                    delattr(self._owner, name)
-                else:
-                    setattr(self._owner, name, value)
+            if isinstance(self._owner, type):
+                with suppress(AttributeError, TypeError):  # it may refuse that
+                    delattr(self._owner, name) if value is _MISSING else setattr(self._owner, name, value)
+            elif value is _MISSING:
+                del self._now[name]
+            else:
+                self._now[name] = value
 
     def _changes(self) -> Iterator[tuple[str, Any]]:
         """Yield the names of values that were replaced, removed or added, with the value before."""
@@ -87,17 +87,12 @@ class _Space:
         before = dict(zip((names[0], *names), self._noted, strict=True)) if names else self._noted
         for name in sorted(before if names else before.keys() | self._now.keys()):
             was, now = before.get(name, _MISSING), self._now.get(name, _MISSING)
-            known = now if was is _MISSING else was
-            if (
-                now is was
-                or _is_of_harness(now)
-                or (_is_of_harness(was) and not is_replacement(was))
-                or (
-                    name.startswith("__") and not isinstance(known, FunctionType)
-                )  # such as __warningregistry__
-                or (was is _MISSING and isinstance(now, ModuleType))  # it was imported since
-            ):
+            if now is was or _is_of_harness(now) or (_is_of_harness(was) and not is_replacement(was)):
                 continue
+            if was is _MISSING and isinstance(now, ModuleType):  # it was imported since
+                continue
+            if name.startswith("__") and not isinstance(now if was is _MISSING else was, FunctionType):
+                continue  # such as __warningregistry__
             yield name, was
 
 
@@ -184,11 +179,9 @@ class _Watch:
         self._note()
         self._key = None  # what the harness has in place during the run is not noted
 
-    def put_back(self) -> None:
-        """Give everything the value that it had when the run began, if one has, and note what was replaced."""
-        if not self._is_on:
-            return
-        if self._builtins != _BUILTINS:  # first, as all that follows needs them
+    def put_back_builtins(self) -> None:
+        """Put back the built-in names, which the harness needs, too, as soon as the code of the project has ended."""
+        if self._is_on and self._builtins != _BUILTINS:
             for name in _BUILTINS.keys() - self._builtins.keys():
                 del _BUILTINS[name]
                 self._replaced += [f"builtins.{name}"]
@@ -196,17 +189,23 @@ class _Watch:
                 if name not in _BUILTINS or _BUILTINS[name] is not value:
                     _BUILTINS[name] = value
                     self._replaced += [f"builtins.{name}"]
-        if self._scan():  # a new one may have registered itself
+
+    def end(self) -> tuple[list[str], list[str]]:
+        """Return the names of what was replaced since the run began, and of what imports replaced, which stays."""
+        self.put_back_builtins()
+        self._is_on = False
+        if self._scan():  # a new module may have registered itself
             self._own = []
         for each in (*self._others, *self._own):
             if each.has_changed():
                 self._replaced += each.replaced()
-                each.put_back()
-
-    def end(self) -> tuple[list[str], list[str]]:
-        """Return the names of what was replaced since the run began, and of what imports replaced, which stays."""
-        self._is_on = False
         return sorted({*self._replaced}), sorted({*self._by_imports})
+
+    def put_back(self) -> None:
+        """Give everything the value that it had when the run began."""
+        for each in (*self._others, *self._own):
+            if each.has_changed():
+                each.put_back()
 
     def _scan(self) -> bool:
         """Look for modules of the project that were imported by other means. True if there are new ones."""
@@ -255,7 +254,7 @@ def _state_of(own: Mapping[int, ModuleType]) -> Iterator[_Space]:
     """Yield modules of the project, and all that can be reached from them and belongs to them."""
     names = {module.__name__ for module in own.values()}
     waiting: list[Any] = [*own.values()]
-    seen: set[int] = set()
+    seen = {id(_BUILTINS), id(sys.modules)}
     while waiting and len(seen) < _MOST:
         owner = waiting.pop()
         kind, label = type(owner), ""

@@ -115,7 +115,10 @@ class _Guardian:
             text = "the command did not leave, as code that runs have left goes on"
             if note.state != REPORTED:
                 text = self._rescue(has_ended)
-            if note.state != REPORTED or not has_ended:
+            is_told = has_ended and (
+                note.state == REPORTED or self.report is None
+            )  # by who waits for its end
+            if not is_told:
                 os.write(2, f"\nerror: {text}\n".encode())
         finally:
             self._end_command()
@@ -131,12 +134,11 @@ class _Guardian:
         if self.report is not None:
             writer = ResultsWriter(self.report)
             writer.take_over()
-            with suppress(SourceError):
-                for scenario in load_file(Path(path), self._projects.of(Path(path))).scenarios:
-                    for outcome in (
-                        dead_worker_outcomes(scenario, error, note.repeat) if scenario.name == name else ()
-                    ):
-                        writer.add(outcome)
+            with suppress(SourceError, StopIteration):
+                scenarios = load_file(Path(path), self._projects.of(Path(path))).scenarios
+                scenario = next(each for each in scenarios if each.name == name)
+                for outcome in dead_worker_outcomes(scenario, error, note.repeat):
+                    writer.add(outcome)
             writer.finish(f"the command was ended in {shown}")
             text += f"\nresults: {shown_path(self.report)}"
         return text
@@ -181,7 +183,7 @@ def guarded(runs: Iterator[Outcome], scenario: Scenario, settings: Settings) -> 
         sys.stdout.flush()  # as what is held would be lost
         _guardians[0].note(RUNNING, limit_s, scenario.id, repeat)
         made = next(runs, None)
-        _guardians[0].note(BETWEEN, 0, scenario.id, repeat)
+        _guardians[0].note(BETWEEN, 0, scenario.id, repeat + 1)
         if made is None:
             return
         yield made

@@ -138,7 +138,7 @@ def test_what_the_harness_puts_in_place_when_it_is_first_used_stays(
 ) -> None:
     monkeypatch.setattr(json, "loads", json.loads)  # for after the test
     outcomes = run("from harness.source.display import clip; json.loads = clip")
-    assert json.loads is clip
+    assert vars(json)["loads"] is clip
     assert [(one.verdict, left(one)) for one in outcomes] == [("passed", [])] * 3
 
 
