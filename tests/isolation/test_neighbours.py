@@ -251,3 +251,12 @@ def test_handlers_of_the_exit_reach_no_network_and_do_not_keep_the_command(proje
     done = command(*HARNESS)
     assert done.returncode == 0
     assert "NetworkClosed: the network is closed" in done.stderr
+
+
+def test_a_thread_that_nothing_ends_does_not_keep_the_command(project: Any) -> None:
+    soon = "exec('from harness.scenario import leftovers; leftovers._LEAVE_S = 0.1')\nimport threading\n"
+    start = "threading.Thread(target=lock.acquire, name='stuck').start()"
+    project(f"{soon}def leaves():\n    lock = threading.Lock()\n    lock.acquire()\n    {start}\n", "leaves")
+    done = command(*HARNESS)
+    assert done.returncode == 0
+    assert "code that runs have left keeps this process from ending in thread 'stuck': cut off" in done.stderr
