@@ -148,6 +148,7 @@ class _Watch:
     def __init__(self) -> None:
         self._folders: tuple[str, ...] = ()
         self._modules: dict[int, ModuleType] = {}
+        self._seen: set[int] = set()
         self._scanned = 0
         self._key: Any = None
         self._builtins = _BUILTINS.copy()
@@ -209,11 +210,13 @@ class _Watch:
 
     def _scan(self) -> bool:
         """Look for modules of the project that were imported by other means. True if there are new ones."""
-        known, self._scanned = self._scanned, len(sys.modules)
-        found = []
-        for module in [*sys.modules.values()] if known != self._scanned else ():
+        if self._scanned == len(sys.modules):
+            return False
+        self._scanned, found = len(sys.modules), []
+        for module in [module for module in [*sys.modules.values()] if id(module) not in self._seen]:
+            self._seen.add(id(module))
             file = getattr(module, "__file__", None)
-            if isinstance(file, str) and id(module) not in self._modules and origin(file) is USER:
+            if isinstance(file, str) and origin(file) is USER and id(module) not in self._modules:
                 self._modules[id(module)] = module
                 found.append(file)
         return any(file.startswith(self._folders) for file in found)
