@@ -6,7 +6,7 @@
 
 This costs microseconds per run. Environment variables that a module sets while it is imported are set again for
 each run that imports from its folder, since the module itself is imported only once (`harness.source.imports`).
-Imported modules and their contents stay; `isolation = "process"` discards those too.
+Imported modules stay; what was changed in them is put back (`harness.source.module_state`).
 """
 
 from __future__ import annotations
