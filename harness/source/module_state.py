@@ -243,6 +243,7 @@ def _named(words: frozenset[str]) -> Iterator[tuple[Any, str, Iterable[str]]]:
         if words.issuperset(name.split("."))
         and isinstance(module, ModuleType)
         and origin_of(module) not in (HARNESS, USER)
+        and (getattr(module, "__file__", None) or name in sys.builtin_module_names)  # a folder, or a stand-in
     }
     yield sys.modules, "sys.modules: ", modules
     for name, module in modules.items():
