@@ -18,7 +18,7 @@ from harness.graph.native import NativeGraph
 from harness.graph.to_json import to_json
 from harness.graph.trace import Event
 from harness.scenario.evaluation import graph_shape
-from harness.scenario.model import MISSING, Exploration, Scenario, Turn
+from harness.scenario.model import MISSING, Exploration, Scenario, Turn, import_folders
 from harness.scenario.outcome import RunResult
 from harness.scenario.process_state import prepare_process, preserve_process_state
 from harness.scenario.real_limit import progress, real_limit
@@ -128,7 +128,7 @@ class Attempts:
         progress.begin()
         prepare_process()
         with (
-            preserve_process_state(),
+            preserve_process_state(import_folders(scenario, self._settings), []),
             real_limit(self._settings.real_timeout, progress.doing),
             clock_readings(start_of(scenario, self._settings)) as readings,
         ):

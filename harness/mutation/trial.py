@@ -64,8 +64,8 @@ def trial(mutant: Mutant, runs: Mapping[int, Unchanged], projects: Projects) -> 
             differing.append((each, made))
     if not differing:
         outcome = "equivalent" if _unrun(mutant, reached, projects) == "equivalent" else "survived"
-        told = _unprovoked(mutant, reached=True) if outcome == "survived" else None
-        return replace(found, outcome=outcome, suggestion=told)
+        way = _unprovoked(mutant, reached=True) if outcome == "survived" else None
+        return replace(found, outcome=outcome, suggestion=way)
     before, after = differing[0]
     difference = first_difference(before.events, unpack_trace(after[0].trace))
     found = replace(found, difference=difference.as_json() if difference is not None else None)
