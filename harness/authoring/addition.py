@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +12,7 @@ from harness.authoring.writer import mapping_text
 from harness.errors import FormatError, Problem, SourceError
 from harness.matchers.value import is_matcher
 from harness.source.document import Document, parse, shown_path
-from harness.source.editing import changed, content_end, replace_value
+from harness.source.editing import Parse, changed, content_end, replace_value
 
 _COLLECTED: Final = ("never", "never_calls", "checks", "routes", "warnings", "never_warnings")
 """Checks whose items stand for themselves: new ones are added to the others."""
@@ -36,22 +37,29 @@ def with_expectations(text: str, file: Path, name: str, expect: Mapping[str, Any
         message = f"{shown_path(file)} has no scenario '{name}' of its own"
         raise FormatError(Problem("unknown-scenario", message))
     for key, value in expect.items():
-        document = as_read(text)
-        own = document.value["scenarios"][at].get("expect")
-        if not isinstance(own, dict) or not own:
-            made = _with_key(document, ("scenarios", at), "expect", {key: value}, as_read)
-        elif key not in own:
-            made = _with_key(document, ("scenarios", at, "expect"), key, value, as_read)
-        else:
-            path = ("scenarios", at, "expect", key)
-            made = replace_value(document, path, merged(own[key], value, key), as_read)
-        if made is None:
-            message = f"the expectation cannot be written into {shown_path(file)}"
-            raise FormatError(
-                Problem("cannot-write", message, document.span(("scenarios", at)), "paste it by hand")
-            )
-        text = made
+        text = _added(text, ("scenarios", at, "expect"), key, value, as_read)
     return text
+
+
+def _added(text: str, above: tuple[Any, ...], key: str, value: Any, as_read: Parse) -> str:
+    """Return a text with a value at a key of a mapping, merged with what is there."""
+    document, mapping = as_read(text), None
+    with suppress(LookupError):
+        mapping = document.at(above).value
+    if not isinstance(mapping, dict) or not mapping:
+        made = _with_key(document, above[:-1], str(above[-1]), {key: value}, as_read)
+    elif key not in mapping:
+        made = _with_key(document, above, key, value, as_read)
+    elif _is_plain(mapping[key]) and _is_plain(value):
+        for name, item in value.items():
+            text = _added(text, (*above, key), name, item, as_read)
+        return text
+    else:
+        made = replace_value(document, (*above, key), merged(mapping[key], value, key), as_read)
+    if made is None:
+        message = f"the expectation cannot be written into {document.file}"
+        raise FormatError(Problem("cannot-write", message, document.span(above), "paste it by hand"))
+    return made
 
 
 def merged(old: Any, new: Any, key: str = "") -> Any:
@@ -71,7 +79,7 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, Mapping) and not is_matcher(value)
 
 
-def _with_key(document: Document, above: tuple[Any, ...], key: str, value: Any, as_read: Any) -> str | None:
+def _with_key(document: Document, above: tuple[Any, ...], key: str, value: Any, as_read: Parse) -> str | None:
     """Return the text with a new key behind the others of a mapping, or wherever it can be written."""
     wanted = changed(document.value, (*above, key), value)
     for text in _behind(document, above, key, value):

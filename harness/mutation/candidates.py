@@ -17,6 +17,8 @@ from harness.scenario.outcome import Observation
 Expect = dict[str, Any]
 _ABSENT: Final = object()
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+|$")
+_SHORT: Final = 200
+"""Characters of a mapping that may be expected as a whole, with no other key."""
 _LONG: Final = 60
 """Characters of a text that a condition looks for."""
 
@@ -71,7 +73,7 @@ def _partial(before: Any, after: Any) -> Iterator[Any]:
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for name in dict.fromkeys([*before, *after]):
             if name not in before:
-                yield {name: {"$missing": True}}
+                yield {"$exact": before} if len(encode(before)) < _SHORT else {name: {"$missing": True}}
             elif before[name] != after.get(name, _ABSENT):
                 yield from ({name: found} for found in _partial(before[name], after.get(name)))
         return

@@ -140,7 +140,7 @@ def test_the_report_has_the_graph_with_figures_and_all_data(mutate: Mutate) -> N
     found = mutate("--report", "out")
     page = Path("out/report.html").read_text()
     assert "Mutation score" in page
-    assert '<svg class="graph"' in page
+    assert '<svg class="graph coverage"' in page
     assert "classify -&gt; ticket" in page
     written = json.loads(Path("out/mutation.json").read_text())
     assert written["format"] == "harness-mutate/1"
