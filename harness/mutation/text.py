@@ -54,7 +54,8 @@ def _survivor(result: Result) -> Iterator[str]:
     if result.difference is not None:
         yield f"  first event that differs: {result.difference['what']}"
         for part in result.difference["parts"][:2]:
-            yield from (f"    {clip(line, _LONGEST)}" for line in part["diff"][:4])
+            told = [line for line in part["diff"] if line[1:].strip()]
+            yield from (f"    {clip(line, _LONGEST)}" for line in told[:4])
     if result.suggested_for is not None:
         yield f"  noticed by this expectation of {result.suggested_for}:"
         yield from (f"    {line}" for line in (result.suggestion or "").splitlines())
