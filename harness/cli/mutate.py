@@ -124,7 +124,7 @@ def command(
         given, ref = paths_and_ref(paths if os.path.lexists(plan.changed) else given, plan.changed)
         plan = plan._replace(changed=ref)
     projects, to_stderr = Projects(), json_ == "-"
-    selection = select(given, projects, words=words)
+    selection = select(given, projects, words=words, changed=plan.changed)
     if selection.refused:
         raise FormatError([problem for each in selection.refused.values() for problem in each.problems])
     folder = report or projects.common(selection.files).report.with_name("mutation")
@@ -228,11 +228,13 @@ class _Session:
         from harness.mutation.plan import matches_manifest
         from harness.mutation.unchanged import unchanged
         from harness.report.failure import failed_checks
+        from harness.report.repeats import NOT_PASSED
 
-        glob, scenarios = self._plan.glob, [each for each in self._selection.scenarios if each.skip is None]
+        plan, glob = self._plan, self._plan.glob
+        scenarios = [each for each in self._selection.scenarios if each.skip is None]
         if glob is not None:
             scenarios = [each for each in scenarios if matches_manifest(each.manifests[0], glob)]
-        if not scenarios:
+        if not scenarios and plan.changed is None:
             text = (
                 f"no manifest that the scenarios run matches '{glob}'"
                 if glob
@@ -243,7 +245,7 @@ class _Session:
         found = {each.number: each for each in self._ended(chains, len(scenarios))}
         self._runs = dict(sorted(found.items()))
         for each in self._runs.values():
-            failed = next((run.outcome for run in each.runs if not run.outcome.passed), None)
+            failed = next((run.outcome for run in each.runs if run.outcome.verdict in NOT_PASSED), None)
             if failed is not None:
                 mutation.unusable[each.scenario.id] = failed_checks(failed)
 
