@@ -47,8 +47,8 @@ def trial(mutant: Mutant, runs: Mapping[int, Unchanged], projects: Projects) -> 
     reached = [each for each in users if each.judges and each.reaches(mutant)]
     if not reached:
         outcome = _unrun(mutant, users, projects) or "no_coverage"
-        told = _UNREAD if mutant.in_prompt and users else _unprovoked(mutant, reached=False)
-        return replace(found, outcome=outcome, suggestion=told)
+        missing = _UNREAD if mutant.in_prompt and users else _unprovoked(mutant, reached=False)
+        return replace(found, outcome=outcome, suggestion=missing)
     ran: list[str] = []
     differing: list[tuple[Unchanged, Sequence[Run]]] = []
     for each in reached:
