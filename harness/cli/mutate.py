@@ -131,6 +131,8 @@ def command(
     refuse_foreign(folder)
     session = _Session(selection, projects, plan, to_stderr=to_stderr)
     mutation = session.run(jobs)
+    if not mutation.complete and not mutation.results:
+        return exit_code.NOT_JUDGED
     write_report(folder, mutation, session.shapes())
     for line in lines(mutation):
         click.echo(line, err=to_stderr)

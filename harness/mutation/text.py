@@ -87,7 +87,8 @@ def _figures(mutation: Mutation) -> Iterator[str]:
         for operator in dict.fromkeys(each.operator for each in results):
             of = [each for each in results if each.operator == operator]
             yield f"{operator:<8} {shown_score(score_of(of)):>5}  {plural(len(of), 'mutant')}"
-    yield plural(len(results), "mutant") + ": " + " · ".join(f"{n} {name}" for name, n in told.items() if n)
+    figures = " · ".join(f"{n} {name}" for name, n in told.items() if n)
+    yield ": ".join(filter(None, (plural(len(results), "mutant"), figures)))
     if mutation.left_out:
         yield f"left out: {plural(mutation.left_out, 'mutant')}"
     yield f"score  {shown_score(score_of(results))}"

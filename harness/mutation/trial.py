@@ -34,6 +34,7 @@ def with_mutant(scenario: Scenario, mutant: Mutant, real_timeout_s: float) -> Sc
 
 def trial(mutant: Mutant, runs: Mapping[int, Unchanged], projects: Projects) -> Chain[Result]:
     """Run the scenarios that reached the part of a mutant, and return what came of it."""
+    users = [runs[number] for number in mutant.users if number in runs]
     found = Result(
         id=mutant.id,
         operator=mutant.operator,
@@ -41,9 +42,8 @@ def trial(mutant: Mutant, runs: Mapping[int, Unchanged], projects: Projects) -> 
         diff=mutant.diff,
         outcome="survived",
         part=" -> ".join(mutant.route) or mutant.node or "",
-        manifest=mutant.where.file,
+        manifest=users[0].runs[0].outcome.manifest if users else mutant.where.file,
     )
-    users = [runs[number] for number in mutant.users if number in runs]
     reached = [each for each in users if each.judges and each.reaches(mutant)]
     if not reached:
         outcome = _unrun(mutant, users, projects) or "no_coverage"
