@@ -17,10 +17,9 @@ from harness.errors import SourceError, Span
 from harness.evolution.mutator import PLACEHOLDER
 from harness.mutation.compiled import graph_mutants
 from harness.mutation.dialects import DIALECTS
-from harness.mutation.mutant import Mutant, Texts, unified
+from harness.mutation.mutant import Agent, Mutant, Texts, unified
 from harness.mutation.operators import Change, swap
 from harness.mutation.places import Place, lines_of, places
-from harness.mutation.subject import Agent
 from harness.scenario.model import load_request
 from harness.settings import Projects
 from harness.source.document import Document, read, real_path, relative_path, shown_path
@@ -49,8 +48,11 @@ def mutants(
             users = made.users if known is None else tuple(sorted({*known.users, *made.users}))
             found[made.id, made.where] = replace(made, users=users)
     in_order = sorted(found.values(), key=lambda each: (each.where.file, each.where.line, each.id))
-    numbered = _Numbered()
-    return [replace(each, id=numbered.id(each.id)) for each in in_order]
+    taken: Counter[str] = Counter()
+    for at, each in enumerate(in_order):  # two agents of a file may have nodes of one name
+        taken[each.id] += 1
+        in_order[at] = each if taken[each.id] == 1 else replace(each, id=f"{each.id}~{taken[each.id]}")
+    return in_order
 
 
 def _of_agent(
@@ -74,18 +76,6 @@ def _of_agent(
     for made in graph_mutants(agent, dialect, main, projects, relative_path(main, root)):
         if made.operator in operators:
             yield made
-
-
-class _Numbered:
-    """Numbers ids where several would be the same, as of two agents of one file."""
-
-    def __init__(self) -> None:
-        self._taken: Counter[str] = Counter()
-
-    def id(self, id_: str) -> str:
-        """Return an id that differs from those before."""
-        self._taken[id_] += 1
-        return id_ if self._taken[id_] == 1 else f"{id_}~{self._taken[id_]}"
 
 
 def _documents(

@@ -14,9 +14,8 @@ from harness.graph.faults import Fault
 from harness.graph.model import Graph
 from harness.graph.native import COMMAND, NativeGraph
 from harness.mutation.dialects import FIELDS, NODES, WRITES_KEYS
-from harness.mutation.mutant import Mutant
+from harness.mutation.mutant import Agent, Mutant
 from harness.mutation.places import lines_of, places
-from harness.mutation.subject import Agent
 from harness.scenario.app_process import graph_outside_runs
 from harness.settings import Projects
 from harness.source.document import read, shown_path

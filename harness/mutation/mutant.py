@@ -1,19 +1,56 @@
-"""A mutant: one fault in an agent, as in-memory changes of its manifest, with its place and diff."""
+"""An agent that scenarios run, and a mutant of it: one fault, as in-memory changes, with its place and diff."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from harness.dialects.request import Changes
 from harness.errors import SourceError, Span
+from harness.scenario.model import Scenario
 from harness.source.document import Document, DocumentPath, parse
 from harness.source.editing import remove_value, replace_text, replace_value
 from harness.source.yaml import Version
+
+
+@dataclass
+class Seen:
+    """The facts that the unchanged runs of an agent showed.
+
+    Attributes:
+        keys: the keys that each node wrote.
+        lists: the fields that hold lists.
+        shape: the graph, as in results.
+        dialect: the dialect.
+        tools: the tools that ran, with the node that each ran in.
+        acting: the nodes that called or asked something.
+    """
+
+    keys: dict[str, dict[str, None]] = field(default_factory=dict)
+    lists: dict[str, None] = field(default_factory=dict)
+    shape: Mapping[str, Any] = field(default_factory=dict)
+    dialect: str = ""
+    tools: dict[tuple[str, str], None] = field(default_factory=dict)
+    acting: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Agent:
+    """An agent that scenarios run.
+
+    Attributes:
+        scenario: one of them.
+        users: the numbers of all of them.
+        seen: what their runs showed.
+    """
+
+    scenario: Scenario
+    users: tuple[int, ...]
+    seen: Seen = field(default_factory=Seen)
 
 
 @dataclass(frozen=True)

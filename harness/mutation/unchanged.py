@@ -10,8 +10,7 @@ from typing import Any, Final
 from harness.graph.model import START
 from harness.graph.trace import Event
 from harness.mutation.execution import Chain, Run
-from harness.mutation.mutant import Mutant
-from harness.mutation.subject import Agent, Seen
+from harness.mutation.mutant import Agent, Mutant, Seen
 from harness.report.traces import unpack_trace
 from harness.scenario.model import Scenario
 from harness.settings import Projects

@@ -266,7 +266,11 @@ GRAPH = Graph(
 )
 def test_faults_of_nodes(fault: Fault, values: dict[str, Any]) -> None:
     (node,) = with_faults(GRAPH, [fault]).nodes
-    assert asyncio.run(node.run({"items": ["a"], "n": 1}, None)).values == values
+
+    async def update() -> Update:
+        return await node.run({"items": ["a"], "n": 1}, None)
+
+    assert asyncio.run(update()).values == values
 
 
 def test_faults_of_fields() -> None:
