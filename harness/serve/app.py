@@ -23,9 +23,9 @@ from harness.world.wire.http import (
     error_response,
     failure_of,
     http_response,
-    json_object,
     json_response,
     model_response,
+    request_json,
 )
 
 if TYPE_CHECKING:
@@ -79,8 +79,12 @@ def _plain(name: str) -> str:
     return name.lower().rstrip(".")
 
 
+_BASES: Final = {"openai": ("/v1", "/openai/v1")}  # the second is in Groq's client
 WIRES: Final = {
-    f"/v1{path.removeprefix('/v1')}": wire for paths in PATHS.values() for path, wire in paths.items()
+    f"{base}{path}": wire
+    for protocol, paths in PATHS.items()
+    for base in _BASES.get(protocol, ("",))
+    for path, wire in paths.items()
 }
 MAX_BODY_BYTES: Final = 50 * 1024 * 1024
 _MAX_READ_BYTES: Final = 2 * MAX_BODY_BYTES
@@ -110,7 +114,10 @@ def build_app(responder: StubResponder, drop: Drop, hosts: AllowedHosts) -> Star
     every = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
     return Starlette(
         routes=[
-            *(Route(path, endpoints.model(wire), methods=["POST"]) for path, wire in WIRES.items()),
+            *(
+                Route(path.replace("*", "{any:path}"), endpoints.model(wire), methods=["POST"])
+                for path, wire in WIRES.items()
+            ),
             Route("/v1/models", endpoints.guarded(endpoints.models, _provider), methods=["GET"]),
             Route("/mcp/{name:path}", endpoints.guarded(endpoints.tools, _provider), methods=every),
             Route("/{path:path}", endpoints.guarded(endpoints.http, _provider), methods=every),
@@ -132,7 +139,7 @@ class _Endpoints:
         """Return the endpoint of a wire format."""
 
         async def handler(request: Request) -> ASGIApp:
-            body = json_object(await _body(request))
+            body = request_json(_path(request), await _body(request))
             call = wire.read(body)
             answer = await self._responder.answer(call, _client(request))
             if (hang_up := await self._wait_or_hang_up(answer)) is not None:
@@ -171,8 +178,7 @@ class _Endpoints:
 
     async def http(self, request: Request) -> ASGIApp:
         """Answer any other request from the `http` stubs."""
-        path = request.scope.get("raw_path", b"").decode("latin-1").partition("?")[0] or request.url.path
-        url = f"{path}?{request.url.query}"
+        url = f"{_path(request)}?{request.url.query}"
         call = call_of(request.method, url, dict(request.headers), await _body(request))
         if not any(world.http for world in self._responder.worlds):
             names = mcp.scripted_servers(self._responder)
@@ -268,6 +274,11 @@ def _client(request: Request) -> Client:
     return Client(name[:80], f"{request.method} {request.url.path}")
 
 
+def _path(request: Request) -> str:
+    """Return the path as the client wrote it."""
+    return request.scope.get("raw_path", b"").decode("latin-1").partition("?")[0] or request.url.path
+
+
 def _provider(request: Request) -> WireFormat:
     """Return the wire format for errors at an unknown path, judged by the headers of the client."""
     asks_anthropic = "anthropic-version" in request.headers or "x-api-key" in request.headers
@@ -302,11 +313,10 @@ def _to_starlette(response: WireResponse) -> Response:
     """Return the response for Starlette; a stream is sent with one write per event."""
     from starlette.responses import Response, StreamingResponse
 
-    if not response.headers.get("content-type", "").startswith("text/event-stream"):
-        body = "".join(response.pieces).encode("utf-8", "replace")
-        return Response(body, response.status, dict(response.headers))
+    if not response.streamed:
+        return Response(b"".join(response.pieces), response.status, dict(response.headers))
 
-    async def pieces() -> AsyncIterator[str]:
+    async def pieces() -> AsyncIterator[bytes]:
         for piece in response.pieces:
             yield piece
             await asyncio.sleep(0)

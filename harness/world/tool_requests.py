@@ -15,7 +15,6 @@ the client's time-out, the client times out, after its time-out.
 from __future__ import annotations
 
 import asyncio
-import re
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -54,8 +53,9 @@ from harness.world.wire.http import (
     failure_of,
     format_of_path,
     http_response,
-    json_object,
+    matches,
     model_response,
+    request_json,
     without_keys,
 )
 
@@ -68,22 +68,13 @@ def format_at(address: str, environment: Mapping[str, str]) -> WireFormat | None
 
     `environment` has the variables with addresses of providers, such as OPENAI_BASE_URL.
     """
-    return next((wire for known, wire in _addresses(environment) if known == address), None)
+    return next((wire for known, wire in _addresses(environment) if matches(known, address)), None)
 
 
 def _addresses(environment: Mapping[str, str]) -> Iterator[tuple[str, WireFormat]]:
     for protocol, base_url in base_urls(environment):
         for path, wire in PATHS[protocol].items():
             yield f"{base_url.rstrip('/')}{path}", wire
-
-
-_DEPLOYMENT: Final = re.compile(r"/deployments/([^/]+)/")
-
-
-def azure_deployment(url: str) -> str:
-    """Return the name of the deployment in a URL of Azure: a model there has its name. "" for other URLs."""
-    found = _DEPLOYMENT.search(url)
-    return found[1] if found is not None else ""
 
 
 T = TypeVar("T")
@@ -207,9 +198,7 @@ class ToolRequests(Interceptor):
         if model is not None:
             model.requested = True
         try:
-            body = json_object(request.body)
-            if deployment := azure_deployment(address_of(request.url)):
-                body["model"] = deployment
+            body = request_json(request.url, request.body)
             call = self._placed(wire.read(body), node)
         except Refusal as refusal:
             reply, _ = self._http_reply(request, plain(), owner)
@@ -414,7 +403,7 @@ _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 
 
 def _response(response: WireResponse) -> Response:
-    body = "".join(response.pieces).encode("utf-8", "replace")
+    body = b"".join(response.pieces)
     return Response(response.status, _PHRASES.get(response.status, ""), tuple(response.headers.items()), body)
 
 

@@ -30,7 +30,12 @@ def from_anthropic(server: Serving) -> ChatAnthropic:
     return ChatAnthropic(model_name="claude-x", **options)
 
 
-MODELS = [from_openai, through_responses, from_anthropic]
+def from_gemini(server: Serving) -> Any:
+    google = pytest.importorskip("langchain_google_genai")
+    return google.ChatGoogleGenerativeAI(model="gemini-x", api_key="any", base_url=server.url, max_retries=1)
+
+
+MODELS = [from_openai, through_responses, from_anthropic, from_gemini]
 
 
 @tool
@@ -70,6 +75,7 @@ llm:
     assert bound.invoke([asked, called, result]).text == "Three."
 
 
+@pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning")
 @pytest.mark.parametrize("model", MODELS)
 def test_a_stream_adds_up(serve: Serve, model: Callable[[Serving], Any]) -> None:
     server = serve("llm: [{reply: Let me look., tool_calls: [{name: find, args: {q: pears}}]}]")
@@ -89,7 +95,7 @@ def test_a_stream_adds_up(serve: Serve, model: Callable[[Serving], Any]) -> None
     assert said.usage_metadata["output_tokens"] == 5
 
 
-@pytest.mark.parametrize("model", [from_openai, through_responses])
+@pytest.mark.parametrize("model", [from_openai, through_responses, from_gemini])
 def test_structured_output(serve: Serve, model: Callable[[Serving], Any]) -> None:
     condition = "request.response_format.json_schema.name == 'Intent'"
     server = serve(f'llm: [{{json: {{intent: billing}}, when: "{condition}"}}]')

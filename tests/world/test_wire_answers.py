@@ -18,6 +18,7 @@ URLS = {
     "chat": "https://api.openai.com/v1/chat/completions",
     "responses": "https://gateway.example/openai/v1/responses",
     "anthropic": "https://api.anthropic.com/v1/messages",
+    "gemini": "https://generativelanguage.googleapis.com/v1beta/models/m:generateContent",
 }
 CALL = LLMCall(name="m")
 
@@ -42,10 +43,10 @@ def test_an_answer_says_what_was_written(url: str, reply: LLMReply, streamed: bo
     wire = format_of_path(url)
     assert wire is not None
     made = ReplyFactory().make(CALL, reply)
-    body = "".join(wire.events(made, {"stream_options": {"include_usage": True}}))
+    body = b"".join(wire.events(made, {"stream_options": {"include_usage": True}}))
     if not streamed:
-        body = json.dumps(wire.response_json(made, {}))
-    answer = answer_to(CALL, url, Response(200, body=body.encode("utf-8", "replace")), "")
+        body = json.dumps(wire.response_json(made, {})).encode()
+    answer = answer_to(CALL, url, Response(200, body=body), "")
     assert answer.error is None
     said = (answer.value.text, list(answer.value.tool_calls), answer.value.usage)
     assert said == (reply.text, reply.tool_calls, reply.usage)

@@ -15,7 +15,7 @@ from harness.errors import KeyMissing, ProviderError
 from harness.graph.effects import LLMCall, ModelServer
 from harness.source.display import did_you_mean
 
-Protocol = Literal["openai", "anthropic", "ollama"]
+Protocol = Literal["openai", "anthropic", "ollama", "gemini", "bedrock"]
 
 DUMMY_KEY: Final = "replayed"
 NO_KEY: Final = "EMPTY"
@@ -79,6 +79,12 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
         "OLLAMA", base_url="localhost:11434", other_variable="OLLAMA_API_BASE", compatible=True
     ),
 }
+
+_OTHERS: Final = (
+    Provider("GOOGLE_GEMINI", "gemini", "https://generativelanguage.googleapis.com"),
+    Provider("GOOGLE_VERTEX", "gemini", "https://*aiplatform.googleapis.com"),
+)
+"""Providers that only the code of users asks. `*` is any text."""
 
 
 def resolve_address(call: LLMCall, access: Access) -> Address:
@@ -161,7 +167,7 @@ def _kind_at(url: str) -> str | None:
 
 def base_urls(environment: Mapping[str, str]) -> Iterator[tuple[Protocol, str]]:
     """Yield the protocol and the base URL of each provider, those in the environment first."""
-    for provider in PROVIDERS.values():
+    for provider in (*PROVIDERS.values(), *_OTHERS):
         for base_url in (*map(environment.get, _address_variables(provider)), provider.base_url):
             if base_url:
                 yield provider.protocol, openai_url(base_url) if provider.compatible else base_url

@@ -12,7 +12,6 @@ from harness.world.failures import MalformedAnswerError, RemoteError
 from harness.world.wire.format import WireFormat
 from harness.world.wire.http import format_of_path
 
-_DATA: Final = "data:"
 _LONGEST: Final = 200
 
 
@@ -27,15 +26,13 @@ def answer_to(effect: Effect, url: str, response: Response | None, failure: str)
     if response.status >= 400:
         return Answer(error=RemoteError(f"status {response.status}: {text[:_LONGEST]}"))
     try:
-        return Answer(wire.answer(_body(wire, text)))
+        return Answer(wire.answer(_body(wire, response.body)))
     except (LookupError, TypeError, ValueError, AttributeError):
         return Answer(error=MalformedAnswerError(f"the model's reply cannot be read: {text[:_LONGEST]!r}"))
 
 
-def _body(wire: WireFormat, text: str) -> dict[str, object]:
-    """Return the JSON of a body; the events of a stream are joined."""
-    data = [line.removeprefix(_DATA).strip() for line in text.splitlines() if line.startswith(_DATA)]
-    if data:
-        return wire.joined([json.loads(each) for each in data if each != "[DONE]"])
-    body: dict[str, object] = json.loads(text)
-    return body
+def _body(wire: WireFormat, body: bytes) -> dict[str, object]:
+    """Return the JSON of a body; the parts of a stream are joined."""
+    parts = wire.framing.parts(body)
+    whole: dict[str, object] = wire.joined(parts) if parts else json.loads(body.decode("utf-8", "replace"))
+    return whole

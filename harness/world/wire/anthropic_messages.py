@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from harness.graph.effects import LLMCall, LLMReply
 from harness.world.wire.format import (
+    SERVER_SENT,
     Json,
     Refusal,
     RefusalKind,
@@ -49,6 +50,9 @@ _ERRORS: Final[Mapping[RefusalKind, str]] = {
     "forbidden": "permission_error",
     "too_large": "request_too_large",
 }
+
+framing: Final = SERVER_SENT
+statuses: Final[Mapping[RefusalKind, int]] = {}
 
 
 def read(body: Json) -> LLMCall:
@@ -122,7 +126,7 @@ def response_json(reply: Reply, body: Json) -> Json:
     return _message(reply, content, _stop_reason(reply), reply.output_tokens)
 
 
-def events(reply: Reply, body: Json) -> Iterator[str]:
+def events(reply: Reply, body: Json) -> Iterator[bytes]:
     """Yield the events of the message, block by block: see `WireFormat.events`."""
     return (event(each, each["type"]) for each in _events(reply))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -84,9 +84,38 @@ def compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), default=str)
 
 
-def event(data: Mapping[str, Any], name: str = "") -> str:
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Framing:
+    """How the parts of a streamed answer follow each other.
+
+    parts  returns the JSON of each part of a body; an empty list if the body is not a stream
+    cut    returns a part that cannot be read
+    """
+
+    content_type: str
+    parts: Callable[[bytes], list[Json]]
+    cut: Callable[[bytes], bytes] = lambda part: part[: len(part) // 2] + b"\n\n"
+
+
+_DATA: Final = "data:"
+
+
+def event(data: Mapping[str, Any], name: str = "") -> bytes:
     """Return a server-sent event."""
-    return (f"event: {name}\n" if name else "") + f"data: {compact(data)}\n\n"
+    return ((f"event: {name}\n" if name else "") + f"{_DATA} {compact(data)}\n\n").encode()
+
+
+def _events_in(body: bytes) -> list[Json]:
+    lines = body.decode("utf-8", "replace").splitlines()
+    data = [line.removeprefix(_DATA).strip() for line in lines if line.startswith(_DATA)]
+    return [json.loads(each) for each in data if each != "[DONE]"]
+
+
+SERVER_SENT: Final = Framing("text/event-stream; charset=utf-8", _events_in)
+"""Server-sent events."""
 
 
 def tool_call(call_id: Any, name: str, arguments: Any) -> Json:
@@ -101,12 +130,13 @@ def tool_call(call_id: Any, name: str, arguments: Any) -> Json:
     return {"id": str(call_id or ""), "name": name, "args": args}
 
 
-def tokens(usage: Any, sent: str | tuple[str, ...], received: str) -> dict[str, int]:
+def tokens(usage: Any, sent: str | tuple[str, ...], received: str | tuple[str, ...]) -> dict[str, int]:
     """Return the usage of an answer under our names; empty if none was reported. Several figures are added."""
     if not isinstance(usage, dict):
         return {}
-    names = (sent,) if isinstance(sent, str) else sent
-    return {"input_tokens": sum(usage.get(name) or 0 for name in names), "output_tokens": usage[received]}
+    figures = [(names,) if isinstance(names, str) else names for names in (sent, received)]
+    added = [sum(usage.get(name) or 0 for name in names) for names in figures]
+    return dict(zip(("input_tokens", "output_tokens"), added, strict=True))
 
 
 def text_in(content: Any) -> str:
@@ -158,8 +188,6 @@ STATUS: Final[Mapping[RefusalKind, int]] = {
     "too_large": 413,
 }
 
-Json = dict[str, Any]
-
 
 class Refusal(Exception):
     """A request that is answered with an error. `param` names the part of the request that is invalid."""
@@ -190,8 +218,18 @@ class WireFormat(Protocol):
         """Return the body of an answer that is not streamed."""
         ...
 
-    def events(self, reply: Reply, body: Json) -> Iterator[str]:
-        """Yield an answer as server-sent events."""
+    def events(self, reply: Reply, body: Json) -> Iterator[bytes]:
+        """Yield the parts of a streamed answer."""
+        ...
+
+    @property
+    def framing(self) -> Framing:
+        """How these parts follow each other."""
+        ...
+
+    @property
+    def statuses(self) -> Mapping[RefusalKind, int]:
+        """The statuses of errors that differ from `STATUS`. One of 200 is an answer with that finish reason."""
         ...
 
     def error_json(self, refusal: Refusal) -> Json:
@@ -325,6 +363,12 @@ def tool_spec(written: Mapping[str, Any], schema_key: str) -> ToolSpec:
     return ToolSpec(
         str(name), str(written.get("description") or ""), schema if isinstance(schema, dict) else {}
     )
+
+
+def schema_format(schema: Any, name: str = "") -> Json:
+    """Return the response format that asks for a JSON Schema, in the form of OpenAI's chat completions."""
+    named = name or (schema.get("title") if isinstance(schema, dict) else "") or "answer"
+    return {"type": "json_schema", "json_schema": {"name": named, "schema": schema}}
 
 
 def params_of(body: Mapping[str, Any], *excluded: str) -> Json:

@@ -7,8 +7,9 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Final
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote
 
 from harness.graph.effects import Answer, Effect, HTTPCall, HTTPReply, LLMCall, LLMReply
 from harness.graph.to_json import from_json
@@ -16,14 +17,18 @@ from harness.interception.patches import kept_request_headers
 from harness.secrets import placeholder, secret_header
 from harness.world.failures import ErrorMapping
 from harness.world.spec import ScriptedAnswer
-from harness.world.wire import anthropic_messages, openai_chat, openai_responses
+from harness.world.wire import anthropic_messages, gemini, openai_chat, openai_responses
 from harness.world.wire.format import Json, Refusal, ReplyFactory, WireFormat, compact
 
 PATHS: Final[Mapping[str, Mapping[str, WireFormat]]] = {
     "openai": {"/chat/completions": openai_chat, "/responses": openai_responses},
     "anthropic": {"/v1/messages": anthropic_messages},
+    "gemini": {"/*:generateContent": gemini, "/*:streamGenerateContent": gemini},
 }
-"""The wire formats: by protocol of a provider, and by path below its address."""
+"""The wire formats: by protocol of a provider, and by path below its address, where `*` is any text."""
+
+_MODEL: Final = re.compile(r"/deployments/([^/]+)/|/models/([^/:]+):\w+$")
+_STREAMS: Final = (":streamGenerateContent",)
 
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONNECTION_HEADERS: Final = frozenset(
@@ -34,11 +39,12 @@ _LONGEST_RETRY_S: Final = 86_400.0
 
 @dataclass(frozen=True)
 class WireResponse:
-    """A response: status, headers, and the body in the pieces in which it is sent."""
+    """A response: status, headers, and the body in the pieces in which it is sent; if `streamed`, one by one."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
-    pieces: Iterator[str] = field(default_factory=lambda: iter(()))
+    pieces: Iterator[bytes] = field(default_factory=lambda: iter(()))
+    streamed: bool = False
 
 
 # ---------------------------------------------------------------- requests
@@ -48,7 +54,17 @@ def format_of_path(url: str) -> WireFormat | None:
     """Return the wire format that the path of a URL names, on any host."""
     address = address_of(url)
     formats = (item for of_protocol in PATHS.values() for item in of_protocol.items())
-    return next((wire for ending, wire in formats if address.endswith(ending)), None)
+    return next((wire for path, wire in formats if matches(f"*{path}", address)), None)
+
+
+def matches(pattern: str, address: str) -> bool:
+    """True if an address is the pattern, where `*` is any text."""
+    return _compiled(pattern).fullmatch(address) is not None
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, pattern.split("*"))))
 
 
 def address_of(url: str) -> str:
@@ -84,7 +100,21 @@ def without_keys(effect: Effect) -> Effect:
     return replace(effect, args={**effect.args, "headers": shown})
 
 
-def json_object(body: bytes) -> Json:
+def request_json(url: str, body: bytes) -> Json:
+    """Parse the body of a model call. `model` and `stream` are set if the URL says them.
+
+    Raises:
+        Refusal: it is not a JSON object.
+    """
+    written, address = _json_object(body), address_of(url)
+    if (named := _MODEL.search(address)) is not None:
+        written["model"] = unquote(next(filter(None, named.groups())))
+    if address.endswith(_STREAMS):
+        written["stream"] = True
+    return written
+
+
+def _json_object(body: bytes) -> Json:
     """Parse a body that must be a JSON object.
 
     Raises:
@@ -112,15 +142,19 @@ def model_response(
     `answer` has a value, or an error that has a status. The response to a `malformed` error is cut off.
     """
     failure = failure_of(answer)
+    said = answer.value
+    if failure is not None and wire.statuses.get(failure.kind) == 200:
+        said, failure = LLMReply("", finish_reason=failure.kind), None
     if failure is not None and failure.kind != "malformed":
         return error_response(wire, Refusal(failure.kind, str(answer.error)), failure.retry_after)
     truncated = failure is not None
-    reply = replies.make(call, LLMReply(str(answer.error)) if truncated else answer.value)
+    reply = replies.make(call, LLMReply(str(answer.error)) if truncated else said)
     if body.get("stream") is not True:
         return json_response(wire.response_json(reply, body), truncated=truncated)
     events = wire.events(reply, body)
-    headers = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
-    return WireResponse(200, headers, iter([_first_half(next(events)) + "\n\n"]) if truncated else events)
+    headers = {"content-type": wire.framing.content_type, "cache-control": "no-cache"}
+    cut = iter([wire.framing.cut(next(events))]) if truncated else events
+    return WireResponse(200, headers, cut, streamed=True)
 
 
 def http_response(wire: WireFormat, answer: Answer) -> WireResponse:
@@ -151,20 +185,16 @@ def error_response(wire: WireFormat, refusal: Refusal, retry_after_s: float | No
     if retry_after_s is not None:
         seconds = min(retry_after_s, _LONGEST_RETRY_S)
         headers = {"retry-after": str(math.ceil(seconds)), "retry-after-ms": f"{seconds * 1000:.3f}"}
-    return json_response(wire.error_json(refusal), refusal.status, headers)
+    return json_response(wire.error_json(refusal), wire.statuses.get(refusal.kind, refusal.status), headers)
 
 
 def json_response(
     value: Json, status: int = 200, headers: Mapping[str, str] | None = None, *, truncated: bool = False
 ) -> WireResponse:
     """Return a response with this JSON; if `truncated`, with the first half of its text."""
-    text = compact(value)
+    text = compact(value).encode()
     headers = {"content-type": "application/json", **(headers or {})}
-    return WireResponse(status, headers, iter([_first_half(text) if truncated else text]))
-
-
-def _first_half(text: str) -> str:
-    return text[: len(text) // 2]
+    return WireResponse(status, headers, iter([text[: len(text) // 2] if truncated else text]))
 
 
 def _stub_response(reply: HTTPReply) -> WireResponse:
@@ -172,7 +202,7 @@ def _stub_response(reply: HTTPReply) -> WireResponse:
     if reply.status < 200:
         raise Refusal("server_error", f"the stub's status {reply.status} is not the status of an answer")
     kind = "application/json" if reply.json is not None else "text/plain; charset=utf-8"
-    pieces = iter(()) if reply.status in (204, 304) else iter([reply.text])
+    pieces = iter(()) if reply.status in (204, 304) else iter([reply.text.encode("utf-8", "replace")])
     return WireResponse(reply.status, _headers({"content-type": kind, **reply.headers}), pieces)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from harness.graph.effects import LLMCall, LLMReply, ToolSpec
 from harness.world.wire.format import (
+    SERVER_SENT,
     Json,
     Refusal,
     RefusalKind,
@@ -50,6 +51,9 @@ _ERRORS: Final[Mapping[RefusalKind, tuple[str, str | None]]] = {
     "unscripted": ("invalid_request_error", "unscripted_call"),
     "not_found": ("invalid_request_error", "not_found"),
 }
+
+framing: Final = SERVER_SENT
+statuses: Final[Mapping[RefusalKind, int]] = {}
 
 
 def read(body: Json) -> LLMCall:
@@ -104,7 +108,7 @@ def response_json(reply: Reply, body: Json) -> Json:
     return {"object": "chat.completion", **_head(reply), "choices": [choice], "usage": _usage(reply)}
 
 
-def events(reply: Reply, body: Json) -> Iterator[str]:
+def events(reply: Reply, body: Json) -> Iterator[bytes]:
     """Yield the chunks: role, pieces of the text, tool calls, finish reason, and usage if it was requested."""
     options = body.get("stream_options")
     counted = isinstance(options, dict) and options.get("include_usage") is True
@@ -114,7 +118,7 @@ def events(reply: Reply, body: Json) -> Iterator[str]:
     yield event({**head, "choices": [_choice({}, _finish(reply))]})
     if counted:
         yield event({**head, "choices": [], "usage": _usage(reply)})
-    yield "data: [DONE]\n\n"
+    yield b"data: [DONE]\n\n"
 
 
 def _choice(delta: Json, finish_reason: str | None) -> Json:

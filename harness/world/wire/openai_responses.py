@@ -40,7 +40,7 @@ _INCOMPLETE: Final = {
     "refusal": "content_filter",
 }
 
-error_json = openai_chat.error_json
+error_json, framing, statuses = openai_chat.error_json, openai_chat.framing, openai_chat.statuses
 
 
 def read(body: Json) -> LLMCall:
@@ -107,7 +107,7 @@ def response_json(reply: Reply, body: Json) -> Json:
     return _response(reply, _output(reply), ended=True)
 
 
-def events(reply: Reply, body: Json) -> Iterator[str]:
+def events(reply: Reply, body: Json) -> Iterator[bytes]:
     """Yield the events of the response, item by item: see `WireFormat.events`."""
     for number, each in enumerate(_events(reply)):
         yield event({**each, "sequence_number": number}, each["type"])

@@ -1,0 +1,115 @@
+"""The clients of model providers, as apps use them: each speaks its own wire format, offline, to `llm` stubs."""
+
+from typing import Any
+
+import pytest
+
+from harness.scenario.outcome import Outcome
+from tests.dialects.apps.conftest import RunApp, error_of
+
+# Each client as three functions: `say(text)` returns text and usage, `stream(text)` the pieces, and `look(text)` the
+# call of a tool.
+CLIENTS = {
+    "google.genai": """\
+        from google import genai
+        from google.genai import types
+        client = genai.Client(http_options=types.HttpOptions(retry_options=types.HttpRetryOptions(attempts=3)))
+        MODEL = "gemini-2.5-flash"
+
+        def say(text):
+            answer = client.models.generate_content(model=MODEL, contents=text)
+            used = answer.usage_metadata
+            return answer.text, used.prompt_token_count, used.candidates_token_count
+
+        def stream(text):
+            return [part.text for part in client.models.generate_content_stream(model=MODEL, contents=text)]
+
+        def weather(city: str) -> str:
+            "Tells the weather."
+
+        def look(text):
+            automatic = types.AutomaticFunctionCallingConfig(disable=True)
+            config = types.GenerateContentConfig(tools=[weather], automatic_function_calling=automatic)
+            (call,) = client.models.generate_content(model=MODEL, contents=text, config=config).function_calls
+            return call.name, call.args
+        """,
+}
+LANGCHAIN = """\
+        from langchain_core.tools import tool
+
+        @tool
+        def weather(city: str) -> str:
+            "Tells the weather."
+
+        def say(text):
+            answer = client.invoke(text)
+            return answer.text, answer.usage_metadata["input_tokens"], answer.usage_metadata["output_tokens"]
+
+        def stream(text):
+            return [text for part in client.stream(text) if (text := part.text)]
+
+        def look(text):
+            (call,) = client.bind_tools([weather]).invoke(text).tool_calls
+            return call["name"], call["args"]
+        """
+MODELS = {
+    "langchain_google_genai": "ChatGoogleGenerativeAI(model='gemini-2.5-flash')",
+}
+CLIENTS |= {
+    package: f"        from {package} import {made.partition('(')[0]}\n        client = {made}\n{LANGCHAIN}"
+    for package, made in MODELS.items()
+}
+ERRORS = {
+    "google.genai": "ClientError",
+    "langchain_google_genai": "GoogleAuthenticationError",
+}
+
+
+@pytest.fixture(params=CLIENTS)
+def client(request: pytest.FixtureRequest) -> str:
+    """The package of a client."""
+    package: str = request.param
+    pytest.importorskip(package)
+    return package
+
+
+@pytest.fixture
+def ask(client: str, run_app: RunApp) -> Any:
+    """Run an agent that returns an expression of the client's functions, against these stubs."""
+
+    def outcome(expression: str, stubs: str) -> Outcome:
+        agent = f"{CLIENTS[client]}\n        def agent(text):\n            return repr({expression})\n"
+        keys = f"{{name: it, input: hi, timeout: 1000, llm: {stubs}}}"
+        (one,) = run_app(f"manifest: app.py:agent\nscenarios:\n  - {keys}", {"app.py": agent}).values()
+        return one
+
+    return outcome
+
+
+def test_an_answer_has_its_text_and_its_usage(ask: Any) -> None:
+    outcome = ask("say(text)", "[{reply: Hello., usage: {input_tokens: 12, output_tokens: 3}}]")
+    assert outcome.observed.output == repr(("Hello.", 12, 3)), error_of(outcome)
+
+
+def test_a_stream_arrives_in_its_pieces(ask: Any) -> None:
+    assert ask("stream(text)", "[{chunks: [Hel, lo.]}]").observed.output == repr(["Hel", "lo."])
+
+
+def test_a_tool_is_called(ask: Any) -> None:
+    schema = 'request.tools[0].schema.properties.city.type == "string"'
+    outcome = ask(
+        "look(text)", f"[{{tool_calls: [{{name: weather, args: {{city: Rome}}}}], when: '{schema}'}}]"
+    )
+    assert outcome.observed.output == repr(("weather", {"city": "Rome"})), error_of(outcome)
+
+
+def test_the_client_itself_waits_and_tries_again(ask: Any) -> None:
+    outcome = ask("say(text)[0]", "[{error: rate_limit}, {error: server_error}, Hello.]")
+    assert outcome.observed.output == repr("Hello."), error_of(outcome)
+    assert [call["ok"] for call in outcome.observed.calls] == [False, False, True]
+    assert outcome.observed.latency["total"] > 0.5
+
+
+def test_an_error_is_the_client_s_own(ask: Any, client: str) -> None:
+    outcome = ask("say(text)", "[{error: auth}]")
+    assert (outcome.observed.error or {})["type"] == ERRORS[client]

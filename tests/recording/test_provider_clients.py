@@ -1,0 +1,105 @@
+"""What the clients of model providers send is recorded without their keys, and replayed to them without any."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from harness.scenario.load import load_file
+from harness.serve import Serving
+from tests.recording.project import Project
+from tests.recording.test_apps import problems
+
+KEY = "planted-4711-Vq7xWz"
+AGENT = """\
+{client}
+
+def agent(text):
+    return say(text) + stream(text)
+"""
+SCENARIO = """\
+harness: 1
+manifest: agent.py:agent
+scenarios:
+  - name: it
+    cassette: it
+    input: hi
+    timeout: 600
+    expect:
+      output: Hello. Goodbye.
+      calls: [{llm: "*", ok: false}, {llm: "*"}, {llm: "*"}]
+      usage: {llm_calls: 3, input_tokens: 17, output_tokens: 9}
+"""
+SERVED = """
+llm:
+  - {error: {kind: rate_limit, retry_after: 0.01}}
+  - {reply: Hello., usage: {input_tokens: 10, output_tokens: 3}}
+  - {chunks: [" Good", bye.], usage: {input_tokens: 7, output_tokens: 6}}
+"""
+
+
+@dataclass(frozen=True)
+class Client:
+    """A client, as `say(text)` and `stream(text)`. `variables` are its key and its address, `{url}`."""
+
+    code: str
+    variables: dict[str, str] = field(default_factory=dict)
+
+    def environment(self, server: Serving) -> dict[str, str]:
+        return {name: value.format(url=server.url) for name, value in self.variables.items()}
+
+
+CLIENTS = {
+    "google.genai": Client(
+        """\
+from google import genai
+from google.genai import types
+fast = types.HttpRetryOptions(attempts=2, initial_delay=0.01, jitter=0)
+client = genai.Client(http_options=types.HttpOptions(retry_options=fast))
+
+def say(text):
+    return client.models.generate_content(model="gemini-2.5-flash", contents=text).text
+
+def stream(text):
+    parts = client.models.generate_content_stream(model="gemini-2.5-flash", contents=text)
+    return "".join(part.text for part in parts)
+""",
+        {"GOOGLE_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": "{url}"},
+    ),
+}
+CLIENTS["httpx"] = Client(
+    """\
+import httpx, json, os
+
+def ask(text, method, **query):
+    url = f"{os.environ['GEMINI']}/v1beta/models/gemini-2.5-flash:{method}"
+    body = {"contents": [{"parts": [{"text": text}]}]}
+    return httpx.post(url, params={"key": os.environ["GEMINI_API_KEY"], **query}, json=body)
+
+def say(text):
+    ask(text, "generateContent")  # it has to wait
+    return ask(text, "generateContent").json()["candidates"][0]["content"]["parts"][0]["text"]
+
+def stream(text):
+    lines = ask(text, "streamGenerateContent", alt="sse").text.splitlines()
+    parts = [json.loads(line.removeprefix("data: ")) for line in lines if line]
+    return "".join(part["candidates"][0]["content"]["parts"][0]["text"] for part in parts)
+""",
+    {"GEMINI_API_KEY": KEY, "GEMINI": "{url}"},
+)
+
+
+@pytest.mark.parametrize("package", CLIENTS)
+def test_a_recording_is_free_of_keys_and_replays_without_them(project: Project, package: str) -> None:
+    pytest.importorskip(package)
+    client = CLIENTS[package]
+    project.write("agent.py", AGENT.format(client=client.code))
+    path = project.write("it.scenario.yaml", SCENARIO)
+    with project.serving(SERVED) as server:
+        project.environment |= client.environment(server)
+        (scenario,) = load_file(path).scenarios
+        recorded = project.record(scenario)
+    assert problems(recorded) == []
+    assert not [name for name, content in project.recorded_files().items() if KEY.encode() in content]
+    replayed = project.replay(scenario)
+    assert problems(replayed) == []
+    assert [call["kind"] for call in replayed.observed.calls] == ["llm"] * 3
