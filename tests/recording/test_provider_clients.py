@@ -8,6 +8,7 @@ from harness.scenario.load import load_file
 from harness.serve import Serving
 from tests.recording.project import Project
 from tests.recording.test_apps import problems
+from tests.world.providers import needs
 
 KEY = "planted-4711-Vq7xWz"
 AGENT = """\
@@ -65,6 +66,24 @@ def stream(text):
 """,
         {"GOOGLE_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": "{url}"},
     ),
+    "ollama": Client(
+        """\
+import ollama
+
+def ask(text, **options):
+    return ollama.chat("llama3.2", [{"role": "user", "content": text}], **options)
+
+def say(text):
+    try:
+        ask(text)
+    except ollama.ResponseError:
+        return ask(text).message.content
+
+def stream(text):
+    return "".join(part.message.content for part in ask(text, stream=True))
+""",
+        {"OLLAMA_API_KEY": KEY, "OLLAMA_HOST": "{url}"},
+    ),
 }
 CLIENTS["httpx"] = Client(
     """\
@@ -90,7 +109,7 @@ def stream(text):
 
 @pytest.mark.parametrize("package", CLIENTS)
 def test_a_recording_is_free_of_keys_and_replays_without_them(project: Project, package: str) -> None:
-    pytest.importorskip(package)
+    needs(package)
     client = CLIENTS[package]
     project.write("agent.py", AGENT.format(client=client.code))
     path = project.write("it.scenario.yaml", SCENARIO)

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any
 
+import pytest
 from langchain_core.messages import HumanMessage
 
 from harness.graph.effects import LLMCall, LLMReply, ToolSpec
@@ -140,3 +142,13 @@ def sent(build: Callable[..., LLMCall] = call, **what: Any) -> ReceivedRequest:
 def body(build: Callable[..., LLMCall] = call, **what: Any) -> dict[str, Any]:
     parsed: dict[str, Any] = sent(build, **what).json
     return parsed
+
+
+def needs(package: str) -> None:
+    """Skip a test whose client is not installed. The client is not imported here: it may read variables then."""
+    try:
+        found = find_spec(package) is not None
+    except ModuleNotFoundError:
+        found = False
+    if not found:
+        pytest.skip(f"{package} is not installed")

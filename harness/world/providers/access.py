@@ -82,6 +82,7 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
 
 _OTHERS: Final = (
     Provider("GOOGLE_GEMINI", "gemini", "https://generativelanguage.googleapis.com"),
+    Provider("OLLAMA", "ollama", "http://*:11434", "OLLAMA_HOST"),
     Provider("GOOGLE_VERTEX", "gemini", "https://*aiplatform.googleapis.com"),
 )
 """Providers that only the code of users asks. `*` is any text."""

@@ -17,18 +17,20 @@ from harness.interception.patches import kept_request_headers
 from harness.secrets import placeholder, secret_header
 from harness.world.failures import ErrorMapping
 from harness.world.spec import ScriptedAnswer
-from harness.world.wire import anthropic_messages, gemini, openai_chat, openai_responses
+from harness.world.wire import anthropic_messages, gemini, ollama, openai_chat, openai_responses
 from harness.world.wire.format import Json, Refusal, ReplyFactory, WireFormat, compact
 
 PATHS: Final[Mapping[str, Mapping[str, WireFormat]]] = {
     "openai": {"/chat/completions": openai_chat, "/responses": openai_responses},
     "anthropic": {"/v1/messages": anthropic_messages},
     "gemini": {"/*:generateContent": gemini, "/*:streamGenerateContent": gemini},
+    "ollama": {"/api/chat": ollama, "/api/generate": ollama},
 }
 """The wire formats: by protocol of a provider, and by path below its address, where `*` is any text."""
 
 _MODEL: Final = re.compile(r"/deployments/([^/]+)/|/models/([^/:]+):\w+$")
 _STREAMS: Final = (":streamGenerateContent",)
+_STREAMS_UNLESS_TOLD: Final = ("/api/chat", "/api/generate")
 
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONNECTION_HEADERS: Final = frozenset(
@@ -111,6 +113,8 @@ def request_json(url: str, body: bytes) -> Json:
         written["model"] = unquote(next(filter(None, named.groups())))
     if address.endswith(_STREAMS):
         written["stream"] = True
+    elif address.endswith(_STREAMS_UNLESS_TOLD):
+        written.setdefault("stream", True)
     return written
 
 
