@@ -66,12 +66,34 @@ def stream(text):
 """,
         {"GOOGLE_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": "{url}"},
     ),
+    "boto3": Client(
+        """\
+import boto3
+client = boto3.client("bedrock-runtime", region_name="eu-central-1")
+
+def ask(text, ask):
+    return ask(modelId="amazon.nova-lite-v1:0", messages=[{"role": "user", "content": [{"text": text}]}])
+
+def say(text):
+    return ask(text, client.converse)["output"]["message"]["content"][0]["text"]
+
+def stream(text):
+    events = ask(text, client.converse_stream)["stream"]
+    return "".join(event["contentBlockDelta"]["delta"]["text"] for event in events if "contentBlockDelta" in event)
+""",
+        {
+            "AWS_ACCESS_KEY_ID": f"AKIA{KEY}",
+            "AWS_SECRET_ACCESS_KEY": KEY,
+            "AWS_SESSION_TOKEN": f"session-{KEY}",
+            "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": "{url}",
+        },
+    ),
     "ollama": Client(
         """\
 import ollama
 
 def ask(text, **options):
-    return ollama.chat("llama3.2", [{"role": "user", "content": text}], **options)
+    return ollama.Client().chat("llama3.2", [{"role": "user", "content": text}], **options)
 
 def say(text):
     try:

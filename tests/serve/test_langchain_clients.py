@@ -54,7 +54,18 @@ def from_ollama(server: Serving) -> Any:
     return pytest.importorskip("langchain_ollama").ChatOllama(model="llama-x", base_url=server.url)
 
 
-MODELS = [from_openai, through_responses, from_anthropic, from_gemini, from_ollama]
+def from_bedrock(server: Serving) -> Any:
+    keys: dict[str, Any] = {
+        "aws_access_key_id": "any",
+        "aws_secret_access_key": "any",
+        "region_name": "eu-west-1",
+    }
+    keys |= {"disable_streaming": False}  # it knows which models stream
+    aws = pytest.importorskip("langchain_aws")
+    return aws.ChatBedrockConverse(model="amazon.nova-x-v1:0", endpoint_url=server.url, **keys)
+
+
+MODELS = [from_openai, through_responses, from_anthropic, from_gemini, from_ollama, from_bedrock]
 
 
 @tool

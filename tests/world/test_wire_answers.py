@@ -19,6 +19,7 @@ URLS = {
     "responses": "https://gateway.example/openai/v1/responses",
     "anthropic": "https://api.anthropic.com/v1/messages",
     "gemini": "https://generativelanguage.googleapis.com/v1beta/models/m:generateContent",
+    "bedrock": "https://bedrock-runtime.us-east-1.amazonaws.com/model/m/converse",
     "ollama": "http://localhost:11434/api/chat",
 }
 CALL = LLMCall(name="m")

@@ -35,7 +35,7 @@ from harness.time.rebinding import PYTHON, USER, origin, when_imported
 
 DUMMY: Final = "replayed"
 """The value of variables that look like keys, in runs that reach no provider."""
-_KEY: Final = re.compile(r"(?:^|_)API_?KEY$")
+_KEY: Final = re.compile(r"(?:^|_)API_?KEY$|^AWS_(?:ACCESS_KEY_ID|SECRET_ACCESS_KEY)$")
 _LEVELS_UP: Final = 4
 """The folders around an app in which a package is looked for that it cannot import."""
 _ANY_KEY: Final = re.compile(r"_(?:KEY|TOKEN|SECRET)$")
@@ -44,8 +44,8 @@ _ANY_KEY: Final = re.compile(r"_(?:KEY|TOKEN|SECRET)$")
 class _WithKeys(os._Environ):  # type: ignore[type-arg]
     """The environment of an app offline: a variable that looks like a key and is missing has a dummy value.
 
-    That holds for `…_API_KEY`, and for `…_KEY`, `…_TOKEN` and `…_SECRET` where the app itself reads it: a library
-    that finds a second credential may behave differently.
+    That holds for `…_API_KEY` and the keys of AWS, and for `…_KEY`, `…_TOKEN` and `…_SECRET` where the app itself
+    reads it: a library that finds a second credential may behave differently.
     """
 
     def __getitem__(self, name: str) -> str:

@@ -82,6 +82,9 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
 
 _OTHERS: Final = (
     Provider("GOOGLE_GEMINI", "gemini", "https://generativelanguage.googleapis.com"),
+    Provider(
+        "BEDROCK", "bedrock", "https://bedrock-runtime*.amazonaws.com", "AWS_ENDPOINT_URL_BEDROCK_RUNTIME"
+    ),
     Provider("OLLAMA", "ollama", "http://*:11434", "OLLAMA_HOST"),
     Provider("GOOGLE_VERTEX", "gemini", "https://*aiplatform.googleapis.com"),
 )

@@ -89,7 +89,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Framing:
-    """How the parts of a streamed answer follow each other.
+    """The form in which the parts of a streamed answer follow each other.
 
     parts  returns the JSON of each part of a body; an empty list if the body is not a stream
     cut    returns a part that cannot be read
@@ -224,7 +224,7 @@ class WireFormat(Protocol):
 
     @property
     def framing(self) -> Framing:
-        """How these parts follow each other."""
+        """The form in which these parts follow each other."""
         ...
 
     @property
@@ -274,6 +274,16 @@ def list_of(value: Any, param: str, *, needed: bool = False) -> list[Json]:
     if needed and not value:
         raise Refusal("invalid_request", f"'{param}' is empty", param=param)
     return value
+
+
+def object_of(value: Any) -> Json:
+    """Return a part of a request that is an object; an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def typed(parts: Sequence[Json]) -> list[Json]:
+    """Return the parts of a message that have their type as their first name, as those of other providers."""
+    return [{"type": "text" if "text" in part else next(iter(part), ""), **part} for part in parts]
 
 
 def content_of(value: Any, param: str) -> str | list[Any]:

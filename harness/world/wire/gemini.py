@@ -21,6 +21,7 @@ from harness.world.wire.format import (
     Reply,
     ai_message,
     compact,
+    content_of,
     event,
     list_of,
     message,
@@ -30,6 +31,7 @@ from harness.world.wire.format import (
     tokens,
     tool_call,
     tool_spec,
+    typed,
 )
 
 if TYPE_CHECKING:
@@ -94,20 +96,18 @@ def _parts(content: Json, param: str) -> list[Json]:
     return [_fields(part) for part in list_of(content.get("parts"), f"{param}.parts")]
 
 
-def _content(parts: Sequence[Json]) -> str | list[Any]:
+def _content(parts: Sequence[Json], param: str) -> str | list[Any]:
     """Return the content of a message, without what the model only thought."""
-    said = [part for part in parts if part.get("thought") is not True]
-    if all(isinstance(part.get("text"), str) for part in said):
-        return "".join(part["text"] for part in said)
-    return [
-        {"type": "text", **part} if "text" in part else {"type": next(iter(part), ""), **part}
-        for part in said
-    ]
+    return content_of(typed([part for part in parts if part.get("thought") is not True]), param)
 
 
 def _system(written: Any) -> Iterator[BaseMessage]:
     if isinstance(written, dict):
-        yield message("system", "systemInstruction", content=_content(_parts(written, "systemInstruction")))
+        yield message(
+            "system",
+            "systemInstruction",
+            content=_content(_parts(written, "systemInstruction"), "systemInstruction"),
+        )
 
 
 def _messages(written: Json, param: str) -> Iterator[BaseMessage]:
@@ -115,7 +115,7 @@ def _messages(written: Json, param: str) -> Iterator[BaseMessage]:
     parts = _parts(written, param)
     if written.get("role") == "model":
         calls = [_fields(part["functionCall"]) for part in parts if "functionCall" in part]
-        said = _content([part for part in parts if "functionCall" not in part])
+        said = _content([part for part in parts if "functionCall" not in part], param)
         yield ai_message(
             said, [(_id(call), str(call.get("name")), call.get("args") or {}) for call in calls], param
         )
@@ -128,7 +128,7 @@ def _messages(written: Json, param: str) -> Iterator[BaseMessage]:
         )
     others = [part for part in parts if "functionResponse" not in part]
     if others or not results:
-        yield message("user", param, content=_content(others))
+        yield message("user", param, content=_content(others, param))
 
 
 def _id(call: Json) -> str:
@@ -172,11 +172,7 @@ def _tool_choice(config: Any) -> Any:
     if calling.get("mode") != "ANY":
         return None
     allowed = calling.get("allowedFunctionNames")
-    return (
-        {"type": "function", "function": {"name": allowed[0]}}
-        if isinstance(allowed, list) and len(allowed) == 1
-        else "any"
-    )
+    return {"type": "tool", "name": allowed[0]} if isinstance(allowed, list) and len(allowed) == 1 else "any"
 
 
 def _response_format(config: Json) -> Any:

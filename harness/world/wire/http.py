@@ -17,19 +17,27 @@ from harness.interception.patches import kept_request_headers
 from harness.secrets import placeholder, secret_header
 from harness.world.failures import ErrorMapping
 from harness.world.spec import ScriptedAnswer
-from harness.world.wire import anthropic_messages, gemini, ollama, openai_chat, openai_responses
+from harness.world.wire import (
+    anthropic_messages,
+    bedrock_converse,
+    gemini,
+    ollama,
+    openai_chat,
+    openai_responses,
+)
 from harness.world.wire.format import Json, Refusal, ReplyFactory, WireFormat, compact
 
 PATHS: Final[Mapping[str, Mapping[str, WireFormat]]] = {
     "openai": {"/chat/completions": openai_chat, "/responses": openai_responses},
     "anthropic": {"/v1/messages": anthropic_messages},
     "gemini": {"/*:generateContent": gemini, "/*:streamGenerateContent": gemini},
+    "bedrock": {"/model/*/converse": bedrock_converse, "/model/*/converse-stream": bedrock_converse},
     "ollama": {"/api/chat": ollama, "/api/generate": ollama},
 }
 """The wire formats: by protocol of a provider, and by path below its address, where `*` is any text."""
 
-_MODEL: Final = re.compile(r"/deployments/([^/]+)/|/models/([^/:]+):\w+$")
-_STREAMS: Final = (":streamGenerateContent",)
+_MODEL: Final = re.compile(r"/deployments/([^/]+)/|/models/([^/:]+):\w+$|/model/([^/]+)/converse")
+_STREAMS: Final = (":streamGenerateContent", "/converse-stream")
 _STREAMS_UNLESS_TOLD: Final = ("/api/chat", "/api/generate")
 
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

@@ -34,6 +34,29 @@ CLIENTS = {
             (call,) = client.models.generate_content(model=MODEL, contents=text, config=config).function_calls
             return call.name, call.args
         """,
+    "boto3": """\
+        import boto3
+        client = boto3.client("bedrock-runtime", region_name="eu-central-1")
+
+        def ask(text, ask=client.converse, **more):
+            said = [{"role": "user", "content": [{"text": text}]}]
+            return ask(modelId="eu.amazon.nova-lite-v1:0", messages=said, **more)
+
+        def say(text):
+            answer = ask(text)
+            (block,) = answer["output"]["message"]["content"]
+            return block["text"], answer["usage"]["inputTokens"], answer["usage"]["outputTokens"]
+
+        def stream(text):
+            events = ask(text, client.converse_stream)["stream"]
+            return [part["contentBlockDelta"]["delta"]["text"] for part in events if "contentBlockDelta" in part]
+
+        def look(text):
+            schema = {"json": {"type": "object", "properties": {"city": {"type": "string"}}}}
+            tools = {"tools": [{"toolSpec": {"name": "weather", "inputSchema": schema}}]}
+            (block,) = ask(text, toolConfig=tools)["output"]["message"]["content"]
+            return block["toolUse"]["name"], block["toolUse"]["input"]
+        """,
     "ollama": """\
         import ollama
 
@@ -73,6 +96,7 @@ LANGCHAIN = """\
         """
 MODELS = {
     "langchain_google_genai": "ChatGoogleGenerativeAI(model='gemini-2.5-flash')",
+    "langchain_aws": "ChatBedrockConverse(model='amazon.nova-lite-v1:0', region_name='eu-central-1')",
     "langchain_ollama": "ChatOllama(model='llama3.2')",
 }
 CLIENTS |= {
@@ -80,6 +104,8 @@ CLIENTS |= {
     for package, made in MODELS.items()
 }
 ERRORS = {
+    "boto3": "ClientError: An error occurred (UnrecognizedClientException)",
+    "langchain_aws": "ClientError: An error occurred (UnrecognizedClientException)",
     "google.genai": "ClientError",
     "langchain_google_genai": "GoogleAuthenticationError",
     "langchain_ollama": "ResponseError",
@@ -139,4 +165,5 @@ def test_the_client_itself_waits_and_tries_again(ask: Any, client: str) -> None:
 
 def test_an_error_is_the_client_s_own(ask: Any, client: str) -> None:
     outcome = ask("say(text)", "[{error: auth}]")
-    assert (outcome.observed.error or {})["type"] == ERRORS[client]
+    error = outcome.observed.error or {}
+    assert f"{error['type']}: {error['message']}".startswith(ERRORS[client])
