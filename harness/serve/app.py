@@ -79,7 +79,7 @@ def _plain(name: str) -> str:
     return name.lower().rstrip(".")
 
 
-_BASES: Final = {"openai": ("/v1", "/openai/v1")}  # the second is in Groq's client
+_BASES: Final = {"openai": ("/v1",), "mistral": ("/mistral/v1", "/openai/v1")}  # the last is in Groq's client
 WIRES: Final = {
     f"{base}{path}": wire
     for protocol, paths in PATHS.items()

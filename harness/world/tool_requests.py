@@ -241,9 +241,10 @@ class ToolRequests(Interceptor):
         """Return the wire format of a model call; None for any other request."""
         if request.method != "POST":
             return None
+        wire = format_at(address_of(request.url), self._environment)
         if not self._of_app:
-            return format_at(address_of(request.url), self._environment)
-        wire = format_of_path(request.url)
+            return wire
+        wire = wire or format_of_path(request.url)
         return None if wire is not None and self._world.stubs_name_address(plain, owner.state) else wire
 
     def _placed(self, call: LLMCall, node: str) -> LLMCall:

@@ -88,6 +88,45 @@ def stream(text):
             "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": "{url}",
         },
     ),
+    "mistralai": Client(
+        """\
+import os
+from mistralai.client import Mistral
+from mistralai.client.utils import BackoffStrategy, RetryConfig
+fast = RetryConfig("backoff", BackoffStrategy(10, 20, 2, 1000), False)
+client = Mistral(api_key=os.environ["MISTRAL_API_KEY"], server_url=os.environ["MISTRAL"], retry_config=fast)
+
+def ask(text, ask):
+    return ask(model="mistral-small-latest", messages=[{"role": "user", "content": text}])
+
+def say(text):
+    return ask(text, client.chat.complete).choices[0].message.content
+
+def stream(text):
+    parts = ask(text, client.chat.stream)
+    return "".join(part.data.choices[0].delta.content or "" for part in parts)
+""",
+        {"MISTRAL_API_KEY": KEY, "MISTRAL": "{url}/mistral"},
+    ),
+    "groq": Client(
+        """\
+from groq import Groq
+client = Groq()
+
+def ask(text, **more):
+    said = [{"role": "user", "content": text}]
+    return client.chat.completions.create(model="llama-3.3-70b-versatile", messages=said, **more)
+
+def say(text):
+    return ask(text).choices[0].message.content
+
+def stream(text):
+    options = {"stream_options": {"include_usage": True}}
+    parts = [part for part in ask(text, stream=True, extra_body=options) if part.choices]
+    return "".join(part.choices[0].delta.content or "" for part in parts)
+""",
+        {"GROQ_API_KEY": KEY, "GROQ_BASE_URL": "{url}"},
+    ),
     "ollama": Client(
         """\
 import ollama

@@ -65,7 +65,17 @@ def from_bedrock(server: Serving) -> Any:
     return aws.ChatBedrockConverse(model="amazon.nova-x-v1:0", endpoint_url=server.url, **keys)
 
 
-MODELS = [from_openai, through_responses, from_anthropic, from_gemini, from_ollama, from_bedrock]
+def from_groq(server: Serving) -> Any:
+    return pytest.importorskip("langchain_groq").ChatGroq(model="x", api_key="any", base_url=server.url)
+
+
+def from_mistral(server: Serving) -> Any:
+    mistral = pytest.importorskip("langchain_mistralai")
+    return mistral.ChatMistralAI(model="x", api_key="any", endpoint=f"{server.url}/mistral/v1")
+
+
+OTHERS = [from_gemini, from_ollama, from_bedrock, from_groq, from_mistral]
+MODELS = [from_openai, through_responses, from_anthropic, *OTHERS]
 
 
 @tool

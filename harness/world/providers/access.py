@@ -15,7 +15,7 @@ from harness.errors import KeyMissing, ProviderError
 from harness.graph.effects import LLMCall, ModelServer
 from harness.source.display import did_you_mean
 
-Protocol = Literal["openai", "anthropic", "ollama", "gemini", "bedrock"]
+Protocol = Literal["openai", "anthropic", "ollama", "gemini", "bedrock", "mistral"]
 
 DUMMY_KEY: Final = "replayed"
 NO_KEY: Final = "EMPTY"
@@ -85,6 +85,8 @@ _OTHERS: Final = (
     Provider(
         "BEDROCK", "bedrock", "https://bedrock-runtime*.amazonaws.com", "AWS_ENDPOINT_URL_BEDROCK_RUNTIME"
     ),
+    Provider("MISTRAL", "mistral", "https://api.mistral.ai/v1"),
+    Provider("GROQ", "mistral", "https://api.groq.com/openai/v1"),
     Provider("OLLAMA", "ollama", "http://*:11434", "OLLAMA_HOST"),
     Provider("GOOGLE_VERTEX", "gemini", "https://*aiplatform.googleapis.com"),
 )

@@ -21,6 +21,7 @@ from harness.world.wire import (
     anthropic_messages,
     bedrock_converse,
     gemini,
+    mistral_chat,
     ollama,
     openai_chat,
     openai_responses,
@@ -29,6 +30,7 @@ from harness.world.wire.format import Json, Refusal, ReplyFactory, WireFormat, c
 
 PATHS: Final[Mapping[str, Mapping[str, WireFormat]]] = {
     "openai": {"/chat/completions": openai_chat, "/responses": openai_responses},
+    "mistral": {"/chat/completions": mistral_chat},
     "anthropic": {"/v1/messages": anthropic_messages},
     "gemini": {"/*:generateContent": gemini, "/*:streamGenerateContent": gemini},
     "bedrock": {"/model/*/converse": bedrock_converse, "/model/*/converse-stream": bedrock_converse},

@@ -57,6 +57,51 @@ CLIENTS = {
             (block,) = ask(text, toolConfig=tools)["output"]["message"]["content"]
             return block["toolUse"]["name"], block["toolUse"]["input"]
         """,
+    "mistralai": """\
+        import os
+        from mistralai.client import Mistral
+        from mistralai.client.utils import BackoffStrategy, RetryConfig
+        patient = RetryConfig("backoff", BackoffStrategy(1000, 8000, 2, 60000), False)
+        client = Mistral(api_key=os.environ["MISTRAL_API_KEY"], retry_config=patient)
+
+        def ask(text, ask=client.chat.complete, **more):
+            return ask(model="mistral-small-latest", messages=[{"role": "user", "content": text}], **more)
+
+        def say(text):
+            answer = ask(text)
+            return answer.choices[0].message.content, answer.usage.prompt_tokens, answer.usage.completion_tokens
+
+        def stream(text):
+            parts = [part.data.choices[0].delta.content for part in ask(text, client.chat.stream)]
+            return [part for part in parts if part]
+
+        def look(text):
+            schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+            tools = [{"type": "function", "function": {"name": "weather", "parameters": schema}}]
+            (call,) = ask(text, tools=tools).choices[0].message.tool_calls
+            return call.function.name, json.loads(call.function.arguments)
+        """,
+    "groq": """\
+        from groq import Groq
+        client = Groq()
+
+        def ask(text, **more):
+            said = [{"role": "user", "content": text}]
+            return client.chat.completions.create(model="llama-3.3-70b-versatile", messages=said, **more)
+
+        def say(text):
+            answer = ask(text)
+            return answer.choices[0].message.content, answer.usage.prompt_tokens, answer.usage.completion_tokens
+
+        def stream(text):
+            return [said for part in ask(text, stream=True) if (said := part.choices[0].delta.content)]
+
+        def look(text):
+            schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+            tools = [{"type": "function", "function": {"name": "weather", "parameters": schema}}]
+            (call,) = ask(text, tools=tools).choices[0].message.tool_calls
+            return call.function.name, json.loads(call.function.arguments)
+        """,
     "ollama": """\
         import ollama
 
@@ -97,6 +142,8 @@ LANGCHAIN = """\
 MODELS = {
     "langchain_google_genai": "ChatGoogleGenerativeAI(model='gemini-2.5-flash')",
     "langchain_aws": "ChatBedrockConverse(model='amazon.nova-lite-v1:0', region_name='eu-central-1')",
+    "langchain_groq": "ChatGroq(model='llama-3.3-70b-versatile')",
+    "langchain_mistralai": "ChatMistralAI(model='mistral-small-latest')",
     "langchain_ollama": "ChatOllama(model='llama3.2')",
 }
 CLIENTS |= {
@@ -104,6 +151,10 @@ CLIENTS |= {
     for package, made in MODELS.items()
 }
 ERRORS = {
+    "groq": "AuthenticationError",
+    "langchain_groq": "AuthenticationError",
+    "langchain_mistralai": "HTTPStatusError",
+    "mistralai": "SDKError",
     "boto3": "ClientError: An error occurred (UnrecognizedClientException)",
     "langchain_aws": "ClientError: An error occurred (UnrecognizedClientException)",
     "google.genai": "ClientError",
@@ -111,8 +162,8 @@ ERRORS = {
     "langchain_ollama": "ResponseError",
     "ollama": "ResponseError",
 }
-HASTY = {"ollama", "langchain_ollama"}
-"""Clients that do not try again."""
+HASTY = {"langchain_mistralai", "langchain_ollama", "ollama"}
+"""Clients that do not try again after such an answer."""
 
 
 @pytest.fixture(params=CLIENTS)
@@ -128,7 +179,8 @@ def ask(client: str, run_app: RunApp) -> Any:
     """Run an agent that returns an expression of the client's functions, against these stubs."""
 
     def outcome(expression: str, stubs: str) -> Outcome:
-        agent = f"{CLIENTS[client]}\n        def agent(text):\n            return repr({expression})\n"
+        head, tail = "        import json\n", "\n        def agent(text):\n            return "
+        agent = f"{head}{CLIENTS[client]}{tail}repr({expression})\n"
         keys = f"{{name: it, input: hi, timeout: 1000, llm: {stubs}}}"
         (one,) = run_app(f"manifest: app.py:agent\nscenarios:\n  - {keys}", {"app.py": agent}).values()
         return one
