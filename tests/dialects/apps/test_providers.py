@@ -219,3 +219,35 @@ def test_an_error_is_the_client_s_own(ask: Any, client: str) -> None:
     outcome = ask("say(text)", "[{error: auth}]")
     error = outcome.observed.error or {}
     assert f"{error['type']}: {error['message']}".startswith(ERRORS[client])
+
+
+FILTERED = {
+    "google.genai": (
+        "client.models.generate_content(model=MODEL, contents=text).candidates[0].finish_reason.name",
+        "SAFETY",
+    ),
+    "langchain_google_genai": ("client.invoke(text).response_metadata['finish_reason']", "SAFETY"),
+    "boto3": ("ask(text)['stopReason']", "content_filtered"),
+    "langchain_aws": ("client.invoke(text).response_metadata['stopReason']", "content_filtered"),
+}
+
+
+@pytest.mark.parametrize("client", FILTERED, indirect=True)
+def test_what_a_filter_stops_is_an_answer_that_says_so(ask: Any, client: str) -> None:
+    expression, reason = FILTERED[client]
+    assert ask(expression, "[{error: content_filter}]").observed.output == repr(reason)
+
+
+INVOKED = """\
+    from langchain_aws import ChatBedrock
+    client = ChatBedrock(model="anthropic.claude-3-haiku-20240307-v1:0", region_name="eu-central-1")
+    def agent(text):
+        return client.invoke(text).text
+"""
+
+
+def test_a_client_of_another_protocol_is_answered_at_the_chat_model(run_app: RunApp) -> None:
+    needs("langchain_aws")
+    scenario = "manifest: app.py:agent\nscenarios: [{name: it, input: hi, llm: [Hello.]}]"
+    (outcome,) = run_app(scenario, {"app.py": INVOKED}).values()
+    assert outcome.observed.output == "Hello.", error_of(outcome)
