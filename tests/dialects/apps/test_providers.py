@@ -221,6 +221,40 @@ def test_an_error_is_the_client_s_own(ask: Any, client: str) -> None:
     assert f"{error['type']}: {error['message']}".startswith(ERRORS[client])
 
 
+WAITING = """
+        async def agent(text):
+            said = [part.text async for part in client.astream(text)]
+            (call,) = (await client.bind_tools([weather]).ainvoke(text)).tool_calls
+            return repr(("".join(said), call["name"], call["args"]))
+"""
+
+
+@pytest.mark.parametrize("client", MODELS, indirect=True)
+def test_a_client_in_a_loop_is_answered_as_one_that_blocks(client: str, run_app: RunApp) -> None:
+    stubs = "[{chunks: [Hel, lo.]}, {tool_calls: [{name: weather, args: {city: Rome}}]}]"
+    scenario = f"manifest: app.py:agent\nscenarios: [{{name: it, input: hi, llm: {stubs}}}]"
+    (outcome,) = run_app(scenario, {"app.py": CLIENTS[client] + WAITING}).values()
+    assert outcome.observed.output == repr(("Hello.", "weather", {"city": "Rome"})), error_of(outcome)
+
+
+STRUCTURED = """
+        from pydantic import BaseModel
+
+        class Sky(BaseModel):
+            colour: str
+
+        def agent(text):
+            return client.with_structured_output(Sky).invoke(text).colour
+"""
+
+
+@pytest.mark.parametrize("client", MODELS, indirect=True)
+def test_structured_output_is_json_however_it_is_asked_for(client: str, run_app: RunApp) -> None:
+    scenario = "manifest: app.py:agent\nscenarios: [{name: it, input: hi, llm: [{json: {colour: blue}}]}]"
+    (outcome,) = run_app(scenario, {"app.py": CLIENTS[client] + STRUCTURED}).values()
+    assert outcome.observed.output == "blue", error_of(outcome)
+
+
 FILTERED = {
     "google.genai": (
         "client.models.generate_content(model=MODEL, contents=text).candidates[0].finish_reason.name",
