@@ -1,4 +1,4 @@
-"""Agent Spec 25.4.1, with additions of 25.4.2: agents and flows, which consist of components.
+"""Agent Spec 25.4.1, with additions up to 26.3.1: agents and flows, which consist of components.
 
 Section of the specification                    models               behaviour
 Base Component, Input/output schemas            `component`          `configuration` (reads them)
@@ -9,6 +9,7 @@ Tools, MCP                                      `component`          `node_bodie
 Flow, Node, edges                               `flows`              `flow_graph`, `data_flow`
 Standard library of nodes                       `flows`              `node_bodies`
 Symbolic references, disaggregated components   `document`           `references`, `dialect`
+Versioning                                      `versions`
 Validation of specified inputs/outputs                               `rules`, `data_rules`
 Ecosystem of plugins, Serialization             `plugins`
 

@@ -25,7 +25,7 @@ from harness.dialects.agentspec.component import (
 from harness.dialects.agentspec.configuration import Configuration
 from harness.dialects.agentspec.declared import declared_data
 from harness.dialects.agentspec.dialect import VERSION
-from harness.dialects.agentspec.document import TYPES, VERSIONS, as_newest_known
+from harness.dialects.agentspec.document import TYPES, as_newest_known
 from harness.dialects.agentspec.flow_graph import flow_graph, node_names
 from harness.dialects.agentspec.flows import AgentNode, Flow, FlowNode, InputMessageNode, MapNode, ToolNode
 from harness.dialects.agentspec.plugins import (
@@ -35,6 +35,7 @@ from harness.dialects.agentspec.plugins import (
     as_plugin,
     installed_plugins,
 )
+from harness.dialects.agentspec.versions import VERSIONS
 from harness.dialects.kit.manifest import UnimportedObject, load_hook, refuse_deep_nesting
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem

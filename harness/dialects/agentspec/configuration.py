@@ -19,14 +19,9 @@ from harness.dialects.agentspec.component import (
 from harness.dialects.agentspec.data_rules import nearest_type
 from harness.dialects.agentspec.dialect import REFERENCE, TABLE, TYPE, VERSION, table_entries
 from harness.dialects.agentspec.document import (
-    LATER,
-    LATER_FIELDS,
-    LATER_TYPES,
-    LATER_VALUES,
     PLUGIN,
     PLUGIN_KEYS,
     TYPES,
-    VERSIONS,
     WAYFLOW_FIELDS,
     check_shapes,
     top_problem,
@@ -40,6 +35,14 @@ from harness.dialects.agentspec.references import (
     References,
     TooManyNodes,
     UnreadableValue,
+)
+from harness.dialects.agentspec.versions import (
+    LATER_TYPES,
+    LATER_VALUES,
+    VERSIONS,
+    LaterField,
+    later,
+    later_field,
 )
 from harness.dialects.kit.manifest import Problems, sexagesimals
 from harness.dialects.request import LoadRequest
@@ -79,6 +82,7 @@ class Configuration:
         self._ids: dict[str, Span] = {}
         self.root = self._root()
         self._read_unused()
+        self._advise_version()
         if VERSION not in self._main.value:
             text = f"no {VERSION}: {VERSIONS[-1]} is assumed"
             hint = f"say {VERSION}: {self._needed_version}"
@@ -184,9 +188,9 @@ class Configuration:
             self._unreadable |= {part.value[key] for key in ("name", "id") if _is_text(part.value.get(key))}
             return BROKEN
         made.set_source(part, component_type)
-        for later in LATER_VALUES:
-            if isinstance(made, later.kind) and later.has_value(made):
-                self._tell_later(part, later.text, made.span(later.field))
+        for value in LATER_VALUES:
+            if isinstance(made, value.kind) and value.has_value(made):
+                self._tell_later(part, value.text, value.since, made.span(value.field), works=True)
         self.components.append(made)
         return made
 
@@ -200,17 +204,19 @@ class Configuration:
             return None
         plugin = self.plugins.for_type(component_type)
         model = TYPES.get(component_type) if plugin is None else plugin.components[component_type]
+        since = LATER_TYPES.get(component_type) if plugin is None else None
         if model is not None:
+            if since is not None:
+                self._tell_later(part, component_type, since, span)
             return model
         broken = [warning.message for warning in self.plugins.warnings]
         if PLUGIN in part.value:
             text = f"{component_type} is a component of the plugin '{part.value[PLUGIN]}', which is not installed"
             hint = "; ".join(broken) or "install it, or name its class under `hooks` in the scenario"
             self.problems.refuse("unknown-plugin", text, span, hint)
-        elif component_type in LATER_TYPES:
-            text = f"component type '{component_type}' is not supported"
-            hint = f"Agent Spec {VERSIONS[0]} does not have it, a later version does"
-            self.problems.refuse("unsupported", text, span, hint)
+        elif since is not None:
+            text = f"component type '{component_type}', of Agent Spec {since}, is not supported"
+            self.problems.refuse("unsupported", text, span)
         else:
             hint = "; ".join([nearest_type(component_type, [*TYPES, *self.plugins.component_types]), *broken])
             text = f"unknown component type '{component_type}'"
@@ -260,6 +266,9 @@ class Configuration:
         self, key: str, part: Document, model: type[Component], budget: Budget, *, of_plugin: bool
     ) -> Any:
         """Read the value of one field; `_OMITTED` if the model has no such field and it is accepted."""
+        newer = later_field(model, key)
+        if newer is not None:
+            self._check_later(newer, part, model)
         if key in component_fields(model):
             inner = part.at((key,))
             return (
@@ -269,8 +278,7 @@ class Configuration:
             )
         if key in keys_of(model) and key != "metadata":
             return self._references.value(part.at((key,)), budget)
-        if key in LATER_FIELDS and issubclass(model, LATER_FIELDS[key].kinds):
-            self._check_later(key, part, model)
+        if newer is not None:
             return _OMITTED
         if issubclass(model, WAYFLOW_FIELDS.get(key, ())):
             self._check_wayflow_field(key, part)
@@ -299,23 +307,41 @@ class Configuration:
             raise UnreadableValue
         return found
 
-    def _check_later(self, key: str, part: Document, model: type[Component]) -> None:
-        """Refuse a value of a later field that is not neutral, and warn of the field in an earlier version."""
-        neutral_values = LATER_FIELDS[key].neutral_values
-        if neutral_values is not None and part.value[key] not in neutral_values:
-            plain = " or ".join(map(describe, neutral_values))
-            text = f"'{key}' other than {plain} is not supported"
-            self.problems.refuse("unsupported", text, part.span((key,)))
-        else:
-            self._tell_later(part, f"'{key}' in {model.model_config['title']}", part.key_span((key,)))
+    def _check_later(self, field: LaterField, part: Document, model: type[Component]) -> None:
+        """Refuse a field of a later version than the configuration's, and a value that is not supported.
 
-    def _tell_later(self, part: Document, what: str, span: Span) -> None:
-        """Note that a component needs the later version, and warn if the configuration has not that one."""
-        self._needed_version = LATER
-        if self._version != LATER:
-            text = f"{what}: new in {LATER}, and this configuration says {self._main.value[VERSION]}"
-            problem = Problem("later-version", text, span, f"say {VERSION}: {LATER}", "warning")
+        A neutral value, which changes nothing, is only a warning.
+        """
+        key, neutral = field.name, field.neutral_values
+        works = neutral is None or part.value[key] in neutral
+        if works or key in keys_of(model):
+            what = f"'{key}' in {model.model_config['title']}"
+            self._tell_later(part, what, field.since, part.key_span((key,)), works=works)
+        else:
+            plain = " or ".join(map(describe, neutral or ()))
+            text = f"'{key}' other than {plain}, of Agent Spec {field.since}, is not supported"
+            self.problems.refuse("unsupported", text, part.span((key,)))
+
+    def _tell_later(self, part: Document, what: str, since: str, span: Span, *, works: bool = False) -> None:
+        """Note that a component needs a version, and tell it if the configuration has an earlier one.
+
+        `works`: it works in the earlier version all the same, so it is a warning.
+        """
+        if later(since, self._needed_version):
+            self._needed_version = since
+        if later(since, self._version):
+            text = f"{what}: new in {since}, and this configuration says {self._main.value[VERSION]}"
+            problem = Problem("later-version", text, span, severity="warning" if works else "error")
             self.problems.add([_with_owner(part, problem)])
+
+    def _advise_version(self) -> None:
+        """Advise the version that has all that was read."""
+        hint = f"say {VERSION}: {self._needed_version}"
+        for problems in (self.problems.errors, self.problems.warnings, self.unused):
+            problems[:] = [
+                replace(problem, hint=hint) if problem.code == "later-version" else problem
+                for problem in problems
+            ]
 
     def _check_wayflow_field(self, key: str, part: Document) -> None:
         """Warn of a field that only WayFlow writes if it is an empty list; refuse it otherwise."""

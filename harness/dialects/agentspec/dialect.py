@@ -55,7 +55,7 @@ def mappings_in(value: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, 
 
 
 name = "agentspec"
-title = "Agent Spec configurations (25.4.1)"
+title = "Agent Spec configurations (25.4.1 to 26.3.1)"
 yaml: YamlVersion = "1.1"
 locate = single_file
 prompts = lazy_function("harness.dialects.agentspec.prompt_list:prompts")

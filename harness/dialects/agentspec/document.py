@@ -1,20 +1,19 @@
-"""The structure of an Agent Spec document: versions, the component types, and the fields of other versions.
+"""The structure of an Agent Spec document: its version, and the component types.
 
 spec: "Versioning", "Symbolic references", "Disaggregated components", "Note about serialization of components".
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from pydantic import BaseModel, Field
 
 from harness.dialects.agentspec import component, flows
 from harness.dialects.agentspec.component import Component
-from harness.dialects.agentspec.data_flow import is_single
 from harness.dialects.agentspec.dialect import REFERENCE, TABLE, TYPE, VERSION, missing_root_problem
+from harness.dialects.agentspec.versions import OLD_VERSIONS, VERSIONS, is_after_all
 from harness.dialects.kit.manifest import Problems
 from harness.errors import Problem
 from harness.source.display import nearest
@@ -23,77 +22,6 @@ from harness.source.models import describe, validate
 
 PLUGIN: Final = "component_plugin_name"
 PLUGIN_KEYS: Final = "component_plugin_"
-
-VERSIONS: Final = ("25.4.1", "25.4.2")
-LATER: Final = VERSIONS[1]
-OLD_VERSIONS: Final = ("25.4.0",)
-_RELEASE: Final = re.compile(r"\d{1,4}(\.\d{1,4})*", re.ASCII)
-
-
-class LaterField(NamedTuple):
-    """A field that the later version adds.
-
-    kinds           the components that have it
-    neutral_values  the values that mean the same as leaving it out; None if all do
-    """
-
-    kinds: tuple[type[Component], ...]
-    neutral_values: tuple[Any, ...] | None
-
-
-LATER_FIELDS: Final[Mapping[str, LaterField]] = {
-    "requires_confirmation": LaterField((component.Tool,), (False,)),
-    "human_in_the_loop": LaterField((component.Agent,), (True,)),
-    "toolboxes": LaterField((component.Agent,), ([],)),
-    "sensitive_headers": LaterField((component.RemoteCall, component.RemoteTransport), ({}, None)),
-    "api_type": LaterField((component.LlmConfig,), ("chat_completions", "oci")),
-    "api_key": LaterField((component.OpenAiCompatibleConfig, component.OpenAiConfig), None),
-    "conversation_store_id": LaterField((component.OciGenAiConfig,), (None,)),
-}
-"""The fields that the later version adds, by name."""
-
-
-class LaterValue(NamedTuple):
-    """Values of a field that the later version adds.
-
-    kind       the components that have the field
-    field      its key
-    text       a description of the values
-    has_value  true for a component with such a value
-    """
-
-    kind: type[Component]
-    field: str
-    text: str
-    has_value: Callable[[Any], bool]
-
-
-LATER_VALUES: Final[Sequence[LaterValue]] = (
-    LaterValue(
-        flows.LlmNode,
-        "outputs",
-        "outputs other than one string",
-        lambda node: bool(node.declared_outputs) and not is_single("string", node.outputs),
-    ),
-    LaterValue(
-        component.RemoteCall,
-        "data",
-        "data other than a mapping",
-        lambda call: not isinstance(call.data, dict),
-    ),
-)
-"""The values that the later version adds to fields."""
-
-_LATER_TYPES: Final = """
-LlmConfig Swarm ManagerWorkers SpecializedAgent AgentSpecializationParameters A2AAgent A2AConnectionConfig
-ParallelFlowNode ParallelMapNode CatchExceptionNode BuiltinTool MCPToolBox MCPToolSpec
-AnthropicLlmConfig DbmsVectorChainLlmConfig GeminiConfig GeminiAIStudioAuthConfig GeminiVertexAIAuthConfig
-OAuthConfig OAuthClientConfig MessageSummarizationTransform ConversationSummarizationTransform
-InMemoryCollectionDatastore OracleDatabaseDatastore PostgresDatabaseDatastore
-TlsOracleDatabaseConnectionConfig MTlsOracleDatabaseConnectionConfig TlsPostgresDatabaseConnectionConfig
-"""
-LATER_TYPES: Final = frozenset(_LATER_TYPES.split())
-"""The component types that versions after 25.4.1 add."""
 
 WAYFLOW_FIELDS: Final[Mapping[str, type[Component]]] = {
     "agents": component.Agent,
@@ -202,8 +130,6 @@ def version_problems(document: Document, *, required: bool) -> Iterator[Problem]
 def as_newest_known(document: Document) -> Document | None:
     """Return a document of a later version than all known ones as one of the newest of these; None for any other."""
     version = document.value.get(VERSION) if isinstance(document.value, dict) else None
-    if not isinstance(version, str) or not _RELEASE.fullmatch(version):
-        return None
-    if [*map(int, version.split("."))] <= [*map(int, VERSIONS[-1].split("."))]:
+    if not isinstance(version, str) or not is_after_all(version):
         return None
     return document.with_value({**document.value, VERSION: VERSIONS[-1]})

@@ -25,8 +25,8 @@ from harness.dialects.agentspec.component import (
 )
 from harness.dialects.agentspec.data_flow import NodeResult
 from harness.dialects.agentspec.dialect import REFERENCE, TABLE, TYPE, VERSION
-from harness.dialects.agentspec.document import VERSIONS
 from harness.dialects.agentspec.flows import Flow, Node
+from harness.dialects.agentspec.versions import VERSIONS, later, later_field
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError, ManifestError, Problem
 from harness.graph.to_json import to_json
@@ -185,9 +185,10 @@ def _error_text(error: BaseException) -> str:
 def serialize(component: Component, plugins: Plugins, *, version: str = VERSIONS[0]) -> dict[str, Any]:
     """Return the configuration of a component without errors, as JSON data. Reading it gives an equal component.
 
-    Components that are used more than once become references.
+    Components that are used more than once become references. Fields that a later version adds are left out if they
+    have their defaults.
     """
-    serializer = _Serializer(component, plugins)
+    serializer = _Serializer(component, plugins, version)
     top = serializer.definition(component)
     tables = {TABLE: serializer.tables()} if serializer.shared else {}
     return {**top, **tables, VERSION: version}
@@ -196,8 +197,9 @@ def serialize(component: Component, plugins: Plugins, *, version: str = VERSIONS
 class _Serializer:
     """A serializer of one root component. `shared` has the keys of the components that are used more than once."""
 
-    def __init__(self, root: Component, plugins: Plugins) -> None:
+    def __init__(self, root: Component, plugins: Plugins, version: str) -> None:
         self.plugins = plugins
+        self.version = version
         uses: Counter[Component] = Counter()
 
         def note(component: Component) -> None:
@@ -226,6 +228,7 @@ class _Serializer:
             if name in nested
             else to_json(getattr(component, name))
             for name, field in type(component).model_fields.items()
+            if not self._is_left_out(component, name)
         }
         if not component.id:
             del fields["id"]
@@ -240,6 +243,16 @@ class _Serializer:
             return {**head, **fields}
         own = {"component_plugin_name": plugin.name, "component_plugin_version": plugin.version}
         return {**head, **own, **plugin.serialize(component, fields)}
+
+    def _is_left_out(self, component: Component, name: str) -> bool:
+        """True for the default of a field that a later version adds."""
+        added = later_field(type(component), name)
+        if added is None or not later(added.since, self.version):
+            return False
+        return bool(
+            getattr(component, name)
+            == type(component).model_fields[name].get_default(call_default_factory=True)
+        )
 
     def _field_value(self, value: Any) -> Any:
         """Return the value of a field with a component or a list of them: definitions or references."""

@@ -16,11 +16,12 @@ import pytest
 from harness.dialects.agentspec.compile import configuration_of, select_component
 from harness.dialects.agentspec.component import Component, ComponentWithIO, inner_first
 from harness.dialects.agentspec.dialect import TABLE, TYPE, VERSION
-from harness.dialects.agentspec.document import LATER_FIELDS, LATER_TYPES, TYPES, VERSIONS
+from harness.dialects.agentspec.document import TYPES
 from harness.dialects.agentspec.flows import Node
 from harness.dialects.agentspec.plugins import Plugins, serialize
 from harness.dialects.agentspec.properties import Property
 from harness.dialects.agentspec.types import same_type, type_of
+from harness.dialects.agentspec.versions import LATER_FIELDS, LATER_TYPES, VERSIONS, later
 from harness.dialects.load import load_graph
 from harness.dialects.request import LoadRequest
 from harness.scenario.load import load_file
@@ -46,6 +47,8 @@ _MODEL = {TYPE: "VllmConfig", "id": "m", "name": "m", "model_id": "m", "url": "h
 
 MINIMUM = None  # the oldest version that has all a component needs
 FORMS = [("json", MINIMUM), ("yaml", MINIMUM), ("json", "25.4.2"), ("yaml", "25.4.2")]
+
+LATER_VERSIONS = [item.value for item in AgentSpecVersionEnum if item.value in VERSIONS[1:]]
 
 CONFIGS = sorted((Path(__file__).parents[3] / "scenarios/agentspec/configs").glob("*.*"))
 
@@ -142,23 +145,19 @@ def test_the_cases_cover_every_component_type() -> None:
     assert {component[TYPE] for component in _components_at(MINIMUM)} == set(TYPES)
 
 
-def test_fields_of_the_next_version_are_known_with_their_defaults() -> None:
-    """`LATER_FIELDS` has exactly the fields, components and neutral values that the SDK writes."""
-    added: dict[str, list[Any]] = {}
-    owners: dict[str, set[str]] = {}
-    for component in _components_at("25.4.2"):
-        known = {*keys_of(TYPES[component[TYPE]]), TYPE, TABLE, VERSION}
-        for key, value in component.items():
-            if key not in known and not key.startswith("component_plugin_"):
-                owners.setdefault(key, set()).add(component[TYPE])
-                values = added.setdefault(key, [])
-                if value not in values:
-                    values.append(value)
-    assert added.keys() == LATER_FIELDS.keys()
-    for key, (kinds, known_values) in LATER_FIELDS.items():
-        assert owners[key] == {name for name, model in TYPES.items() if issubclass(model, kinds)}, key
-        if known_values is not None:
-            assert sorted(map(repr, added[key])) == sorted(map(repr, known_values)), key
+@pytest.mark.parametrize("version", LATER_VERSIONS)
+def test_fields_of_later_versions_are_known_with_their_defaults(version: str) -> None:
+    """`LATER_FIELDS` has each field that the SDK writes in a version, and its value is neutral."""
+    in_version = [field for field in LATER_FIELDS if not later(field.since, version)]
+    for component in _components_at(version):
+        model = TYPES[component[TYPE]]
+        fields = [field for field in in_version if issubclass(model, field.kinds)]
+        assert len({field.name for field in fields}) == len(fields)
+        known = {*keys_of(model), TYPE, TABLE, VERSION, *(field.name for field in fields)}
+        assert {key for key in component if not key.startswith("component_plugin_")} <= known, component[TYPE]
+        for field in fields:
+            if field.neutral_values is not None and field.name in component:
+                assert component[field.name] in field.neutral_values, (component[TYPE], field.name)
 
 
 LATER_CONTENT = {
@@ -198,8 +197,10 @@ def test_what_a_component_needs_of_a_later_version_is_what_the_sdk_says(
 
 def test_component_types_of_later_versions_are_known() -> None:
     concrete = {name for name, model in BUILTIN_CLASS_MAP.items() if not model._is_abstract}
-    assert concrete - TYPES.keys() <= LATER_TYPES
-    assert not LATER_TYPES & TYPES.keys()
+    assert concrete <= TYPES.keys() | LATER_TYPES.keys()
+    for name in concrete & LATER_TYPES.keys() - {"LlmConfig", "MCPToolBox", "MCPToolSpec"}:
+        since = BUILTIN_CLASS_MAP[name].model_fields["min_agentspec_version"].default.value
+        assert LATER_TYPES[name] == since, name
 
 
 # ------------------------------------------------------------------ from the harness to the SDK

@@ -9,8 +9,11 @@ import pytest
 import yaml
 
 from tests.dialects.agentspec.configurations import AGENT, PARTS, VERSION, agent
+from tests.dialects.agentspec.configurations import MODEL as SMALL
 from tests.dialects.agentspec.flow_texts import MODEL, flow_of
 from tests.dialects.agentspec.loader import Loader
+
+KNOWN = "25.4.1, 25.4.2, 26.1.0, 26.1.2, 26.2.0, 26.3.1"
 
 
 def test_json_and_yaml_give_the_same_configuration(loader: Loader) -> None:
@@ -20,7 +23,7 @@ def test_json_and_yaml_give_the_same_configuration(loader: Loader) -> None:
     assert from_yaml.llm_config.model_dump() == from_json.llm_config.model_dump()
 
 
-@pytest.mark.parametrize("version", ["25.4.1", "25.4.2", "'25.4.1'"])
+@pytest.mark.parametrize("version", ["25.4.1", "25.4.2", "26.1.0", "26.1.2", "26.2.0", "26.3.1", "'25.4.1'"])
 def test_a_known_version(loader: Loader, version: Any) -> None:
     assert loader.graph(f"agentspec_version: {version}\n{AGENT}").warnings == ()
 
@@ -35,14 +38,14 @@ def test_an_old_version_is_read_as_the_first(loader: Loader) -> None:
 def test_without_a_version_the_newest_is_assumed(loader: Loader) -> None:
     [warning] = loader.graph(AGENT).warnings
     assert (warning.code, warning.severity) == ("no-version", "warning")
-    assert warning.message == "no agentspec_version: 25.4.2 is assumed"
+    assert warning.message == "no agentspec_version: 26.3.1 is assumed"
 
 
 @pytest.mark.parametrize(
     ("version", "code", "message"),
     [
-        ("26.1.0", "unknown-version", "agentspec_version 26.1.0 is unknown; known versions: 25.4.1, 25.4.2"),
-        ("''", "unknown-version", "agentspec_version  is unknown; known versions: 25.4.1, 25.4.2"),
+        ("26.1.1", "unknown-version", f"agentspec_version 26.1.1 is unknown; known versions: {KNOWN}"),
+        ("''", "unknown-version", f"agentspec_version  is unknown; known versions: {KNOWN}"),
         ("25.4", "wrong-type", "agentspec_version: expected text, found the number 25.4"),
         ("null", "wrong-type", "agentspec_version: expected text, found nothing (null)"),
         ("[25.4.1]", "wrong-type", "agentspec_version: expected text, found a list"),
@@ -67,11 +70,31 @@ def test_later_fields_may_have_neutral_values(loader: Loader, version: Any) -> N
     loader.configuration(text)
 
 
-def test_later_fields_may_have_no_other_values(loader: Loader) -> None:
-    later = "{component_type: ServerTool, name: t, requires_confirmation: true}"
-    problem = loader.problem(agent(tools=f"[{later}]").replace("25.4.1", "25.4.2"))
-    assert (problem.code, loader.place(problem)) == ("unsupported", "true")
-    assert problem.message == "'requires_confirmation' other than false is not supported"
+@pytest.mark.parametrize(
+    ("fields", "since"),
+    [
+        ({"transforms": "[{$component_ref: x}]"}, "26.1.2"),
+        ({"llm_config": SMALL.replace("}", ", url: 'http://x.test'}")}, "26.1.2"),
+    ],
+    ids=["transforms", "url"],
+)
+def test_later_fields_that_do_not_work_are_refused_with_their_version(
+    loader: Loader, fields: dict[str, str], since: str
+) -> None:
+    problem = loader.problem(agent(**fields).replace("25.4.1", "26.3.1"))
+    assert problem.code == "unsupported"
+    assert problem.message.endswith(f", of Agent Spec {since}, is not supported")
+
+
+def test_neutral_fields_of_a_model_work(loader: Loader) -> None:
+    fields = "provider: openai, api_provider: openai, api_type: chat_completions, api_key: k, url: null"
+    text = AGENT.replace("model_id: m", f"model_id: m, {fields}, retry_policy: null")
+    assert loader.graph("agentspec_version: 26.1.2\n" + text).warnings == ()
+    told = loader.graph("agentspec_version: 25.4.2\n" + text).warnings
+    assert [warning.message.split(":")[1] for warning in told] == [
+        f" '{key}' in an OpenAiConfig" for key in ("provider", "api_provider", "url", "retry_policy")
+    ]
+    assert {warning.hint for warning in told} == {"say agentspec_version: 26.1.2"}
 
 
 @pytest.mark.parametrize("version", ["25.4.1", "25.4.0"])
@@ -119,9 +142,9 @@ def test_a_later_value_in_25_4_1_works_with_a_warning(
 def test_a_later_field_with_a_value_that_does_not_work_is_refused_without_advice_to_change_the_version(
     loader: Loader,
 ) -> None:
-    problem = loader.problem(agent(human_in_the_loop="false"))
-    assert (problem.code, loader.place(problem), problem.hint) == ("unsupported", "false", "")
-    assert problem.message == "'human_in_the_loop' other than true is not supported"
+    problem = loader.problem(agent(transforms="[x]"))
+    assert (problem.code, loader.place(problem), problem.hint) == ("unsupported", "[x]", "")
+    assert problem.message == "'transforms' other than an empty list, of Agent Spec 26.1.2, is not supported"
 
 
 def test_the_version_to_write_is_the_first_with_all_that_is_needed(loader: Loader) -> None:
@@ -136,19 +159,28 @@ def test_a_later_field_is_only_allowed_in_its_components(loader: Loader) -> None
     assert loader.problem(confused).message == "'guide': unknown key 'requires_confirmation' in an Agent"
 
 
-@pytest.mark.parametrize("later", ["Swarm", "ManagerWorkers", "A2AAgent", "LlmConfig"])
-def test_a_component_type_of_a_later_version_is_not_supported(loader: Loader, later: str) -> None:
-    problem = loader.problem(f"agentspec_version: 25.4.2\ncomponent_type: {later}\nname: crew\n")
+UNSUPPORTED = {
+    "Swarm": "25.4.2",
+    "ManagerWorkers": "25.4.2",
+    "OAuthConfig": "26.1.2",
+    "DbmsVectorChainLlmConfig": "26.3.1",
+}
+
+
+@pytest.mark.parametrize(("later", "since"), UNSUPPORTED.items())
+def test_a_component_type_that_is_not_supported_is_told_with_its_version(
+    loader: Loader, later: str, since: str
+) -> None:
+    problem = loader.problem(f"agentspec_version: 26.3.1\ncomponent_type: {later}\nname: crew\n")
     assert (problem.code, loader.place(problem)) == ("unsupported", later)
-    assert problem.message == f"component type '{later}' is not supported"
-    assert problem.hint == "Agent Spec 25.4.1 does not have it, a later version does"
+    assert problem.message == f"component type '{later}', of Agent Spec {since}, is not supported"
 
 
 @pytest.mark.parametrize(
     ("version", "hint"),
     [
-        ("26.4.0", "it uses nothing newer, so write agentspec_version: 25.4.2"),
-        ("25.4.10", "it uses nothing newer, so write agentspec_version: 25.4.2"),
+        ("31.4.0", "it uses nothing newer, so write agentspec_version: 26.3.1"),
+        ("26.3.10", "it uses nothing newer, so write agentspec_version: 26.3.1"),
         ("25.3.1", ""),
         ("next", ""),
         (f"'{'9' * 5000}.1'", ""),
@@ -162,23 +194,23 @@ def test_a_later_version_without_its_new_features_may_be_run(loader: Loader, ver
     ("old", "new"),
     [
         (AGENT, "component_type: Swarm\nname: crew\n"),
-        ("Help.\n", "Help.\ntransforms: []\n"),
-        ("Help.\n", "Help.\nhuman_in_the_loop: false\n"),
+        ("Help.\n", "Help.\nfancy: []\n"),
+        ("Help.\n", "Help.\ntransforms: [x]\n"),
         ("Help.\n", "Help.\ninputs: [{title: x, type: string}]\n"),
     ],
 )
 def test_a_known_version_is_not_advised_where_the_document_would_not_load(
     loader: Loader, old: str, new: str
 ) -> None:
-    problem = loader.problem(f"agentspec_version: 26.4.0\n{AGENT}".replace(old, new))
+    problem = loader.problem(f"agentspec_version: 31.4.0\n{AGENT}".replace(old, new))
     assert (problem.code, problem.hint) == ("unknown-version", "")
 
 
 def test_the_version_of_every_document_counts(loader: Loader) -> None:
-    newer = VERSION.replace("25.4.1", "26.4.0")
+    newer = VERSION.replace("25.4.1", "31.4.0")
     problems = loader.problems(newer + AGENT, newer + PARTS)
     assert {problem.hint for problem in problems} == {
-        "it uses nothing newer, so write agentspec_version: 25.4.2"
+        "it uses nothing newer, so write agentspec_version: 26.3.1"
     }
     assert [
         problem.hint for problem in loader.problems(newer + AGENT, PARTS + "agentspec_version: 1.2.3\n")
