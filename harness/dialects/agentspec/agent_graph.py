@@ -14,7 +14,7 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
 from harness.dialects.agentspec import node_bodies as tool_calls
-from harness.dialects.agentspec.component import Agent, AgenticComponent, RemoteAgent, Tool
+from harness.dialects.agentspec.component import Agent, AgenticComponent, OciAgent, RemoteAgent, Tool
 from harness.dialects.agentspec.data_flow import (
     USER,
     MissingValue,
@@ -32,6 +32,7 @@ from harness.dialects.agentspec.data_flow import (
     user_message,
 )
 from harness.dialects.agentspec.properties import as_text, render, scalar_types
+from harness.dialects.agentspec.retry import perform_with_retries
 from harness.dialects.kit.tool_calls import BadArguments, answer_call, answer_calls, refuse_all, to_ai_message
 from harness.engine.callables import unknown_tool
 from harness.engine.context import NodeContext, RunContext
@@ -133,7 +134,8 @@ class _AgentNodes(_AgentLifecycle):
         system = SystemMessage(content=self._system_prompt(state))
         messages = [system, *state["messages"], *answer]
         specs = [tool_calls.spec_of(tool) for tool in agent.tools]
-        reply: LLMReply = await ctx.perform(agent.llm_config.call(messages, tools=specs))
+        call = agent.llm_config.call(messages, tools=specs)
+        reply: LLMReply = await perform_with_retries(call, agent.llm_config.retry_policy, ctx)
         message = to_ai_message(reply, ctx.new_id)
         called = dict.fromkeys(call["name"] for call in message.tool_calls)
         addressed(message, agent.name, ", ".join(called) or USER)
@@ -168,39 +170,45 @@ class _AgentNodes(_AgentLifecycle):
             answers = [addressed(unknown_tool(call, ()), call["name"], self.agent.name) for call in calls]
             return {"turn": MODEL, "messages": answers}
         if found is None or (found and not self.agent.outputs.keys() & found.keys()):
-            return {"turn": USER}
+            return {"turn": USER} if self.agent.human_in_the_loop else self._reminder()
         try:
             return {"turn": NOBODY, "outputs": cast_values(self.agent.outputs, found, "output")}
         except (MissingValue, UnfitValue) as error:
             text = f"These are not the outputs: {error}. Please give them all again."
             return {"turn": MODEL, "messages": [runtime_message(text, self.agent.name)]}
 
+    def _reminder(self) -> dict[str, Any]:
+        """Return the state update for a question of an agent that has nobody to ask."""
+        text = "Nobody can answer. Please go on by yourself, and answer with nothing but the JSON object."
+        return {"turn": MODEL, "messages": [runtime_message(text, self.agent.name)]}
+
     async def use_tools(self, state: State, ctx: NodeContext) -> Update:
-        """Answer the tool calls of the last message concurrently, then those of ClientTools one after the other."""
+        """Answer the tool calls of the last message concurrently, then those that may pause one after the other."""
         calls = _tool_calls(state)
         answers: dict[int, ToolMessage] = {}
 
         async def use(tool: Tool, args: Mapping[str, Any]) -> str:
             so_far = {"messages": [answers[index] for index in sorted(answers)]}
-            returned = await tool_calls.call(tool, _check_arguments(tool, args), ctx, partial_update=so_far)
+            checked = _check_arguments(tool, args)
+            returned = await tool_calls.call(tool, checked, ctx, partial_update=so_far, nth=len(answers))
             return tool_calls.as_text_for_model(returned)
 
-        of_client = [index for index, call in enumerate(calls) if self._is_for_client(call, ctx)]
-        others = [index for index in range(len(calls)) if index not in of_client]
+        pausing = [index for index, call in enumerate(calls) if self._may_pause(call, ctx)]
+        others = [index for index in range(len(calls)) if index not in pausing]
         # A node that paused is re-run from its start, and must not run these tools a second time.
         made = await ctx.once(
             "tools", lambda: answer_calls((calls[index] for index in others), self.tools, use, ctx)
         )
         for index, answer in zip(others, made, strict=True):
             answers[index] = addressed(answer, calls[index]["name"], self.agent.name)
-        for index in of_client:
+        for index in pausing:
             answer = await answer_call(calls[index], self.tools, use, ctx)
             answers[index] = addressed(answer, calls[index]["name"], self.agent.name)
         return Update({"messages": [answers[index] for index in sorted(answers)]})
 
-    def _is_for_client(self, call: Any, ctx: NodeContext) -> bool:
+    def _may_pause(self, call: Any, ctx: NodeContext) -> bool:
         tool = self.tools.get(call["name"])
-        if tool is None or not tool_calls.is_for_client(tool, ctx):
+        if tool is None or not (tool.requires_confirmation or tool_calls.is_for_client(tool, ctx)):
             return False
         return not _cast_arguments(tool, call["args"])[1]  # wrong arguments are refused without a pause
 
@@ -271,7 +279,8 @@ class _RemoteAgentNode(_AgentLifecycle):
             text = as_text({**inputs, **({"message": text} if text else {})})
         hint = "the harness does not call remote agents"
         call = AgentCall(name=agent.name, alias=agent.id, args={"input": text}, hint=hint)
-        found = answer = await ctx.perform(call)
+        policy = agent.retry_policy if isinstance(agent, OciAgent) else None
+        found = answer = await perform_with_retries(call, policy, ctx)
         reply = as_text(answer)
         if not isinstance(answer, Mapping):
             found = outputs_from_reply(reply, agent.outputs, str(agent))

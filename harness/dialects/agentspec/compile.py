@@ -20,6 +20,7 @@ from harness.dialects.agentspec.component import (
     MCPTool,
     RemoteAgent,
     ServerTool,
+    Tool,
     inner_first,
 )
 from harness.dialects.agentspec.configuration import Configuration
@@ -132,7 +133,9 @@ class GraphCompiler:
 def _pauses(part: Component) -> bool:
     """True if a run can pause at a component: for the user, for the client, or in the node of a plugin."""
     if isinstance(part, Agent):
-        return bool(part.outputs)  # it may ask the user for them
+        return bool(part.outputs) and part.human_in_the_loop  # it may ask the user for them
+    if isinstance(part, Tool) and part.requires_confirmation:
+        return True
     return isinstance(part, InputMessageNode | ClientTool) or part.component_type not in TYPES
 
 

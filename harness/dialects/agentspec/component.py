@@ -24,6 +24,7 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from harness.dialects.agentspec.properties import Property, mistakes, normalize_null_types, placeholder_names
+from harness.dialects.agentspec.retry import RetryPolicy
 from harness.errors import Span
 from harness.graph.effects import LLMCall, ToolSpec
 from harness.source.document import Document
@@ -230,6 +231,7 @@ class LlmConfig(Component, title="an LLM configuration"):
 
     model_id: str
     default_generation_parameters: LlmGenerationConfig | None = None
+    retry_policy: RetryPolicy | None = None
 
     def call(
         self, messages: Sequence[BaseMessage], *, tools: Sequence[ToolSpec] = (), response_format: Any = None
@@ -356,6 +358,7 @@ class RemoteTransport(ClientTransport, title="a remote transport"):
 
     url: str
     headers: dict[str, str] | None = None
+    retry_policy: RetryPolicy | None = None
 
 
 class SSETransport(RemoteTransport, title="an SSETransport"):
@@ -389,7 +392,12 @@ class StreamableHTTPmTLSTransport(
 
 
 class Tool(ComponentWithIO, title="a tool"):
-    """Base class of tools. spec: "Tools". LLMs call a tool by its name."""
+    """Base class of tools. spec: "Tools". LLMs call a tool by its name.
+
+    `requires_confirmation`: the user decides whether a call runs.
+    """
+
+    requires_confirmation: bool = False
 
 
 class ServerTool(Tool, title="a ServerTool"):
@@ -412,6 +420,7 @@ class RemoteCall(ComponentWithIO):
     data: dict[str, Any] | list[Any] | str = Field(default_factory=dict)
     query_params: dict[str, Any] = Field(default_factory=dict)
     headers: dict[str, Any] = Field(default_factory=dict)
+    retry_policy: RetryPolicy | None = None
 
     def inferred_inputs(self) -> Sequence[Property]:
         """Return a string input for each placeholder."""
@@ -427,6 +436,7 @@ class MCPTool(Tool, title="an MCPTool"):
     """A tool of an MCP server, with the name that it has there. spec: "MCP Tools"."""
 
     client_transport: Annotated[ClientTransport, ComponentField(ClientTransport)]
+    retry_policy: RetryPolicy | None = None
 
 
 class AgenticComponent(ComponentWithIO, title="an agent or a flow"):
@@ -434,11 +444,15 @@ class AgenticComponent(ComponentWithIO, title="an agent or a flow"):
 
 
 class Agent(AgenticComponent, title="an Agent"):
-    """An agent. spec: "Agent". It converses with the user until its outputs are known."""
+    """An agent. spec: "Agent". It converses with the user until its outputs are known.
+
+    Without a human in the loop, it asks nobody.
+    """
 
     llm_config: Annotated[LlmConfig, ComponentField(LlmConfig)]
     system_prompt: str
     tools: list[Annotated[Tool, ComponentField(Tool)]] = Field(default_factory=list)
+    human_in_the_loop: bool = True
 
     def inferred_inputs(self) -> Sequence[Property]:
         """Return a string input for each placeholder of the system prompt."""
@@ -453,6 +467,7 @@ class OciAgent(RemoteAgent, title="an OciAgent"):
     """A remote agent in OCI. spec: "OciAgent"."""
 
     agent_endpoint_id: str
+    retry_policy: RetryPolicy | None = None
     client_config: Annotated[OciClientConfig, ComponentField(OciClientConfig)]
 
 

@@ -26,6 +26,7 @@ from harness.dialects.agentspec.component import (
     StdioTransport,
     Tool,
 )
+from harness.dialects.agentspec.confirmation import confirm
 from harness.dialects.agentspec.data_flow import (
     Body,
     IncomingValue,
@@ -45,6 +46,7 @@ from harness.dialects.agentspec.data_flow import (
 )
 from harness.dialects.agentspec.flows import COLLECTED, ITERATED, MapNode
 from harness.dialects.agentspec.properties import Property, as_text, render
+from harness.dialects.agentspec.retry import perform_with_retries
 from harness.dialects.agentspec.types import is_list_of
 from harness.dialects.kit.tool_calls import ToolReportedError, mcp_texts, refuse_all
 from harness.engine.context import NodeContext
@@ -180,7 +182,7 @@ def request(component: RemoteCall, values: Mapping[str, Any]) -> HTTPCall:
 async def perform(component: RemoteCall, values: Mapping[str, Any], ctx: NodeContext) -> Any:
     """Send the request, and return the JSON of the response, else its text. An error status is a warning."""
     call = request(component, values)
-    reply: HTTPReply = await ctx.perform(call)
+    reply: HTTPReply = await perform_with_retries(call, component.retry_policy, ctx)
     if reply.status >= 400:
         ctx.warn(f"{component}: {call.args['method']} {call.name} answered {reply.status}")
     return reply.text if reply.json is None else reply.json
@@ -221,28 +223,47 @@ def is_for_client(tool: Tool, ctx: NodeContext) -> bool:
 
 
 async def call(
-    tool: Tool, args: Mapping[str, Any], ctx: NodeContext, partial_update: Mapping[str, Any] | None = None
+    tool: Tool,
+    args: Mapping[str, Any],
+    ctx: NodeContext,
+    partial_update: Mapping[str, Any] | None = None,
+    *,
+    nth: int = 0,
 ) -> Any:
     """Call a tool and return its result.
 
-    A ClientTool that the scenario does not answer pauses the run, which is resumed with the result.
+    A tool that requires confirmation pauses the run, which is resumed with the decision. A ClientTool that the
+    scenario does not answer pauses it too; it is resumed with the result.
 
     Args:
         tool: the tool.
         args: the values of its inputs, cast to their types.
         ctx: the context of the visit.
         partial_update: the state update while the run is paused; see `NodeContext.pause`.
+        nth: the number of this call among those of the visit that may pause.
 
     Raises:
+        ToolDenied: the user did not confirm the call.
         ToolReportedError: an MCP server reports that its tool failed.
         Exception: the error that the tool raised.
     """
+    if tool.requires_confirmation:
+        await confirm(tool, args, ctx, partial_update)
     if is_for_client(tool, ctx):
         return await ctx.pause({"tool": tool.name, "args": dict(args)}, partial_update=partial_update)
+    if tool.requires_confirmation:  # a later call may pause too, and must not run this one again
+        return await ctx.once(f"confirmed {nth}", lambda: _run(tool, args, ctx))
+    return await _run(tool, args, ctx)
+
+
+async def _run(tool: Tool, args: Mapping[str, Any], ctx: NodeContext) -> Any:
     if isinstance(tool, RemoteTool):
         return await perform(tool, args, ctx)
     if isinstance(tool, MCPTool):
-        return _mcp_value(tool, await ctx.perform(_mcp_call(tool, args)))
+        policy = tool.retry_policy
+        if policy is None and isinstance(tool.client_transport, RemoteTransport):
+            policy = tool.client_transport.retry_policy
+        return _mcp_value(tool, await perform_with_retries(_mcp_call(tool, args), policy, ctx))
     return await ctx.perform(_tool_call(tool, args))
 
 
@@ -318,7 +339,7 @@ async def llm(visit: Visit) -> NodeResult:
         form = {"name": "structured_output", "schema": schema_of(outputs), "strict": False}
         wanted = {"type": "json_schema", "json_schema": form}
     call = node.llm_config.call([HumanMessage(content=prompt)], response_format=wanted)
-    reply: LLMReply = await visit.ctx.perform(call)
+    reply: LLMReply = await perform_with_retries(call, node.llm_config.retry_policy, visit.ctx)
     refuse_all(reply.tool_calls, visit.ctx)
     return NodeResult(outputs_from_reply(reply.text, outputs, str(node)))
 
@@ -349,7 +370,8 @@ async def agent(visit: Visit) -> NodeResult:
     names = ", ".join(node.branches)
     question = f"How does the flow go on? Answer with one of these and nothing else: {names}"
     conversation = [*visit.state["messages"], *result.messages, HumanMessage(content=question)]
-    reply: LLMReply = await visit.ctx.perform(node.agent.llm_config.call(conversation))
+    model = node.agent.llm_config
+    reply: LLMReply = await perform_with_retries(model.call(conversation), model.retry_policy, visit.ctx)
     refuse_all(reply.tool_calls, visit.ctx)
     branch = reply.text.strip()
     if branch not in node.branches:

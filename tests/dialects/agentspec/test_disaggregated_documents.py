@@ -160,7 +160,7 @@ def test_unused_components_of_other_documents_are_not_checked(loader: Loader) ->
         (
             PARTS + "agentspec_version: 1.2.3\n",
             "unknown-version",
-            "agentspec_version 1.2.3 is unknown; known versions: 25.4.1, 25.4.2",
+            "agentspec_version 1.2.3 is unknown; known versions: 25.4.1, 25.4.2, 26.1.0, 26.1.2, 26.2.0, 26.3.1",
         ),
     ],
 )
