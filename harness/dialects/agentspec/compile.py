@@ -28,7 +28,15 @@ from harness.dialects.agentspec.declared import declared_data
 from harness.dialects.agentspec.dialect import VERSION
 from harness.dialects.agentspec.document import TYPES, as_newest_known
 from harness.dialects.agentspec.flow_graph import flow_graph, node_names
-from harness.dialects.agentspec.flows import AgentNode, Flow, FlowNode, InputMessageNode, MapNode, ToolNode
+from harness.dialects.agentspec.flows import (
+    AgentNode,
+    Flow,
+    FlowNode,
+    InputMessageNode,
+    MapNode,
+    ParallelFlowNode,
+    ToolNode,
+)
 from harness.dialects.agentspec.plugins import (
     ComponentPlugin,
     PluginError,
@@ -65,8 +73,11 @@ def vocabulary(component: AgenticComponent, graph_of: Callable[[AgenticComponent
         aliases={"tool": _aliases(tools), "agent": _aliases(remote)},
         open=dict.fromkeys((NODE, *NAMED_KINDS), "the node of a plugin may call any") if plugins else {},
         inside={
-            name: [NestedGraph(inner, partial(graph_of, inner), attributed=not isinstance(inner, Flow))]
-            for name, inner in _nested_components(component)
+            name: [
+                NestedGraph(inner, partial(graph_of, inner), attributed=not isinstance(inner, Flow))
+                for inner in components
+            ]
+            for name, components in _nested_components(component)
         },
         outside=[*_outside(parts)],
     )
@@ -94,13 +105,15 @@ def _aliases(components: Sequence[Component]) -> dict[str, str]:
     return {item.id: item.name for item in components if item.id and item.id != item.name}
 
 
-def _nested_components(component: AgenticComponent) -> Iterator[tuple[str, AgenticComponent]]:
-    """The nodes that run a flow or an agent, by their names in the graph."""
+def _nested_components(component: AgenticComponent) -> Iterator[tuple[str, Sequence[AgenticComponent]]]:
+    """The nodes that run flows or an agent, by their names in the graph."""
     for node, name in node_names(component).items() if isinstance(component, Flow) else ():
         if isinstance(node, AgentNode):
-            yield name, node.agent
+            yield name, [node.agent]
         elif isinstance(node, FlowNode | MapNode):
-            yield name, node.subflow
+            yield name, [node.subflow]
+        elif isinstance(node, ParallelFlowNode):
+            yield name, node.subflows
 
 
 class GraphCompiler:

@@ -24,6 +24,8 @@ NEXT: Final = "next"
 DEFAULT: Final = "default"
 ITERATED: Final = "iterated_"
 COLLECTED: Final = "collected_"
+CAUGHT: Final = "caught_exception_branch"
+CAUGHT_INFO: Final = "caught_exception_info"
 _RESPONSE: Final = {"title": "response"}
 
 
@@ -239,6 +241,39 @@ class FlowNode(WrapperNode, title="a FlowNode"):
         return sorted({end.branch_name for end in self.subflow.end_nodes}) or (NEXT,)
 
 
+class CatchExceptionNode(FlowNode, title="a CatchExceptionNode"):
+    """A node that runs a flow and goes on if it fails (26.1.2).
+
+    It then takes its branch `caught_exception_branch`, and its outputs have their defaults; the output
+    `caught_exception_info` is the text of the error, else null.
+    """
+
+    def inferred_branches(self) -> Sequence[str]:
+        return [CAUGHT, *super().inferred_branches()]
+
+    def inferred_outputs(self) -> Sequence[Property]:
+        info = {"title": CAUGHT_INFO, "anyOf": [{"type": "string"}, {"type": "null"}], "default": None}
+        return [*super().inferred_outputs(), Property(info)]
+
+
+class ParallelFlowNode(Node, title="a ParallelFlowNode"):
+    """A node that runs flows side by side (25.4.2). It has the inputs and outputs of them all."""
+
+    subflows: list[Annotated[Flow, ComponentField(Flow)]] = Field(default_factory=list)
+
+    def inferred_inputs(self) -> Sequence[Property]:
+        found: dict[str, Property] = {}
+        for subflow in self.subflows:
+            for title, item in subflow.inputs.items():
+                found.setdefault(title, item)
+        return list(found.values())
+
+    def inferred_outputs(self) -> Sequence[Property]:
+        return list(
+            {title: item for subflow in self.subflows for title, item in subflow.outputs.items()}.values()
+        )
+
+
 class MapNode(Node, title="a MapNode"):
     """A node that runs a flow for each element of lists. spec: MapNode.
 
@@ -276,6 +311,10 @@ class MapNode(Node, title="a MapNode"):
             )
             for title, kind in collected.items()
         ]
+
+
+class ParallelMapNode(MapNode, title="a ParallelMapNode"):
+    """A MapNode whose runs may be side by side (25.4.2), as those of a MapNode are here."""
 
 
 def _type_of(item: Property) -> dict[str, Any]:

@@ -426,6 +426,29 @@ async def flow(visit: Visit) -> NodeResult:
     return await visit.run_inside(visit.node.subflow, visit.inputs)
 
 
+async def parallel_flows(visit: Visit) -> NodeResult:
+    """Run a ParallelFlowNode. The flows start in their order and overlap while they wait."""
+    node: flows.ParallelFlowNode = visit.node
+    results = await staggered_gather(
+        visit.run_inside(subflow, {title: visit.inputs[title] for title in subflow.inputs}, key=str(index))
+        for index, subflow in enumerate(node.subflows)
+    )
+    outputs = {title: value for result in results for title, value in result.outputs.items()}
+    return NodeResult(outputs, messages=[message for result in results for message in result.messages])
+
+
+async def catch_exception(visit: Visit) -> NodeResult:
+    """Run a CatchExceptionNode: a flow that fails leaves no messages, and its outputs have their defaults."""
+    try:
+        result = await flow(visit)
+    except Exception as error:
+        if visit.ctx.is_fatal(error):
+            raise
+        visit.ctx.because(error, "branch")
+        return NodeResult({flows.CAUGHT_INFO: str(error)}, flows.CAUGHT)
+    return replace(result, outputs={**result.outputs, flows.CAUGHT_INFO: None})
+
+
 BODIES: Final[Mapping[type[Component], Body]] = {
     flows.StartNode: start,
     flows.EndNode: end,
@@ -433,7 +456,10 @@ BODIES: Final[Mapping[type[Component], Body]] = {
     flows.ApiNode: api,
     flows.AgentNode: agent,
     flows.FlowNode: flow,
+    flows.CatchExceptionNode: catch_exception,
+    flows.ParallelFlowNode: parallel_flows,
     flows.MapNode: run_map,
+    flows.ParallelMapNode: run_map,
     flows.BranchingNode: branching,
     flows.ToolNode: tool,
     flows.InputMessageNode: input_message,

@@ -12,13 +12,18 @@ from typing import Final, Literal
 from harness.dialects.agentspec.component import Agent, Component, ComponentWithIO, inner_first
 from harness.dialects.agentspec.data_rules import DATA_RULES, none_suffix, quoted_list, reachable_nodes
 from harness.dialects.agentspec.flows import (
+    CAUGHT,
+    CAUGHT_INFO,
     AgentNode,
+    CatchExceptionNode,
     ControlFlowEdge,
     EndNode,
     Flow,
+    FlowNode,
     InputMessageNode,
     MapNode,
     Node,
+    ParallelFlowNode,
     StartNode,
 )
 from harness.dialects.agentspec.properties import Property
@@ -175,6 +180,10 @@ def problems(root: Component) -> Iterator[Problem]:
             yield from branches_match(component)
         if isinstance(component, InputMessageNode):
             yield from input_is_text(component)
+        if isinstance(component, ParallelFlowNode):
+            yield from subflows_fit(component)
+        if isinstance(component, CatchExceptionNode):
+            yield from may_be_caught(component)
         if isinstance(component, MapNode):
             yield from reducers_fit(component)
         if isinstance(component, Flow):
@@ -287,6 +296,39 @@ def input_is_text(node: InputMessageNode) -> Iterator[Problem]:
         if not same_type(item.type, _TEXT):
             text = f"{node}: the user's input is a string, and cannot be declared as {item.type}"
             yield Problem("property-type", text, node.span("outputs", index))
+
+
+def subflows_fit(node: ParallelFlowNode) -> Iterator[Problem]:
+    """Flows that run side by side have no output in common, and inputs with the same name have the same type."""
+    inputs: dict[str, Property] = {}
+    outputs: set[str] = set()
+    for index, subflow in enumerate(node.subflows):
+        span = node.span("subflows", index)
+        for title, item in subflow.inputs.items():
+            first = inputs.setdefault(title, item)
+            if not same_type(first.type, item.type):
+                text = f"{node}: input '{title}' of {subflow} is {item.type}, in another flow {first.type}"
+                yield Problem("property-type", text, span)
+        for title in subflow.outputs:
+            if title in outputs:
+                text = f"{node}: output '{title}' of {subflow} is also an output of another of its flows"
+                yield Problem("duplicate-property", text, span)
+            outputs.add(title)
+
+
+def may_be_caught(node: CatchExceptionNode) -> Iterator[Problem]:
+    """Outputs have defaults for a flow that fails, and none of its names is taken."""
+    if CAUGHT in FlowNode.inferred_branches(node):
+        text = f"{node}: {node.subflow} has a branch '{CAUGHT}', which is that of the node"
+        yield Problem("duplicate-branch", text, node.span("subflow"))
+    if CAUGHT_INFO in node.subflow.outputs:
+        text = f"{node}: {node.subflow} has an output '{CAUGHT_INFO}', which is that of the node"
+        yield Problem("duplicate-property", text, node.span("subflow"))
+    for title, item in node.outputs.items():
+        if not item.has_default:
+            text = f"{node}: output '{title}' has no default, which it needs if {node.subflow} fails"
+            side = "subflow" if node.declared_outputs is None else "outputs"
+            yield Problem("missing-default", text, node.span(side))
 
 
 _REDUCIBLE: Final[Mapping[str, tuple[str, ...]]] = {

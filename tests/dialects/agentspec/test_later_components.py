@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.dialects.agentspec.configurations import MODEL, agent
 from tests.dialects.agentspec.loader import Loader
+
+CONFIGS = Path(__file__).parent / "cases/configs"
 
 
 @pytest.mark.parametrize(
@@ -37,3 +41,62 @@ def test_a_run_may_pause_only_where_a_person_is_asked(loader: Loader) -> None:
     assert not loader.graph(asks + "human_in_the_loop: false\n").may_pause
     confirmed = "tools: [{component_type: ServerTool, name: pay, requires_confirmation: true}]\n"
     assert loader.graph(asks + "human_in_the_loop: false\n" + confirmed).may_pause
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "message"),
+    [
+        (
+            "name: done, outputs: [{title: r, type: integer}]",
+            "name: done, outputs: [{title: l, type: integer}]",
+            "duplicate-property",
+            "output 'l' of Flow 'right' is also an output of another of its flows",
+        ),
+        (
+            "{component_type: StartNode, id: right_start, name: start, inputs: [{title: q, type: string}]}",
+            "{component_type: StartNode, id: right_start, name: start, inputs: [{title: q, type: integer}]}",
+            "property-type",
+            "input 'q' of Flow 'right' is integer, in another flow string",
+        ),
+    ],
+    ids=["output", "input"],
+)
+def test_flows_side_by_side_fit_each_other(
+    loader: Loader, old: str, new: str, code: str, message: str
+) -> None:
+    text = (
+        (CONFIGS / "side_by_side.yaml")
+        .read_text(encoding="utf-8")
+        .replace("    outputs: [{title: r, type: integer}]\n", "")
+    )
+    assert text.count(old) == 1
+    told = {(problem.code, problem.message) for problem in loader.problems(text.replace(old, new))}
+    assert (code, f"ParallelFlowNode 'both': {message}") in told
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("{title: found, type: string, default: none}]", "{title: found, type: string}]", "missing-default"),
+        ("title: found,", "title: caught_exception_info,", "duplicate-property"),
+        ("name: done,", "name: done, branch_name: caught_exception_branch,", "duplicate-branch"),
+    ],
+    ids=["default", "output", "branch"],
+)
+def test_a_flow_is_only_caught_with_defaults_and_free_names(
+    loader: Loader, old: str, new: str, code: str
+) -> None:
+    head, table, parts = (CONFIGS / "caught.yaml").read_text(encoding="utf-8").partition("  risky:\n")
+    text = head + table + parts.replace(old, new)
+    assert text != head + table + parts
+    told = [problem for problem in loader.problems(text) if problem.code == code]
+    assert [problem.message.split(":")[0] for problem in told] == ["CatchExceptionNode 'attempt'"]
+
+
+def test_a_node_that_catches_has_a_branch_more(loader: Loader) -> None:
+    graph = loader.graph((CONFIGS / "caught.yaml").read_text(encoding="utf-8"))
+    assert {edge.condition for edge in graph.edges if edge.source == "attempt"} == {
+        "next",
+        "caught_exception_branch",
+    }
+    assert graph.warnings == ()
