@@ -14,7 +14,7 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
 from harness.dialects.agentspec import node_bodies as tool_calls
-from harness.dialects.agentspec.component import Agent, AgenticComponent, OciAgent, RemoteAgent, Tool
+from harness.dialects.agentspec.component import Agent, AgenticComponent, RemoteAgent, Tool
 from harness.dialects.agentspec.data_flow import (
     USER,
     MissingValue,
@@ -279,8 +279,7 @@ class _RemoteAgentNode(_AgentLifecycle):
             text = as_text({**inputs, **({"message": text} if text else {})})
         hint = "the harness does not call remote agents"
         call = AgentCall(name=agent.name, alias=agent.id, args={"input": text}, hint=hint)
-        policy = agent.retry_policy if isinstance(agent, OciAgent) else None
-        found = answer = await perform_with_retries(call, policy, ctx)
+        found = answer = await perform_with_retries(call, agent.retries, ctx)
         reply = as_text(answer)
         if not isinstance(answer, Mapping):
             found = outputs_from_reply(reply, agent.outputs, str(agent))

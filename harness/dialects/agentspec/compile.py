@@ -13,6 +13,7 @@ from harness.dialects.agentspec.component import (
     BROKEN,
     Agent,
     AgenticComponent,
+    BuiltinTool,
     ClientTool,
     ClientTransport,
     Component,
@@ -20,6 +21,7 @@ from harness.dialects.agentspec.component import (
     MCPTool,
     RemoteAgent,
     ServerTool,
+    SpecializedAgent,
     Tool,
     inner_first,
 )
@@ -58,7 +60,7 @@ from harness.source.models import in_file_order
 def vocabulary(component: AgenticComponent, graph_of: Callable[[AgenticComponent], Graph]) -> Vocabulary:
     """The names of a component's graph. `graph_of` compiles those of the flows and agents in it."""
     parts = inner_first(component)
-    tools = [part for part in parts if isinstance(part, ServerTool | ClientTool)]
+    tools = [part for part in parts if isinstance(part, ServerTool | BuiltinTool | ClientTool)]
     remote = [part for part in parts if isinstance(part, RemoteAgent)]
     transports = [part for part in parts if isinstance(part, ClientTransport)]
     plugins = any(part.component_type not in TYPES for part in parts)
@@ -87,10 +89,10 @@ def _outside(parts: Sequence[Component]) -> Iterator[Outside]:
     """Yield what only a scenario answers. A ClientTool without an answer pauses the run."""
     called = [part.tool for part in parts if isinstance(part, ToolNode)]
     for part in parts:
-        if isinstance(part, ServerTool | RemoteAgent):
-            kind = "tool" if isinstance(part, ServerTool) else "agent"
+        if isinstance(part, ServerTool | BuiltinTool | RemoteAgent):
+            kind = "agent" if isinstance(part, RemoteAgent) else "tool"
             others = ((kind, part.id),) if part.id and part.id != part.name else ()
-            is_asked = isinstance(part, ServerTool) and part not in called
+            is_asked = kind == "tool" and part not in called
             yield Outside(kind, part.name, others, asked=(part.name,) if is_asked else ())
         elif isinstance(part, ClientTransport):
             users = [tool for tool in parts if isinstance(tool, MCPTool) and tool.client_transport is part]
@@ -139,12 +141,16 @@ class GraphCompiler:
             return flow_graph(component, self.graph_of, self.plugins)
         if isinstance(component, Agent):
             return agent_graph(component)
+        if isinstance(component, SpecializedAgent):
+            return agent_graph(component.merged)
         assert isinstance(component, RemoteAgent)
         return remote_agent_graph(component)
 
 
 def _pauses(part: Component) -> bool:
     """True if a run can pause at a component: for the user, for the client, or in the node of a plugin."""
+    if isinstance(part, SpecializedAgent):
+        return _pauses(part.merged)
     if isinstance(part, Agent):
         return bool(part.outputs) and part.human_in_the_loop  # it may ask the user for them
     if isinstance(part, Tool) and part.requires_confirmation:

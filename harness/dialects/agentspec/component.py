@@ -428,6 +428,15 @@ class RemoteCall(ComponentWithIO):
         return text_properties(placeholder_names([*where, self.data, self.query_params, self.headers]))
 
 
+class BuiltinTool(Tool, title="a BuiltinTool"):
+    """A tool that the orchestrator has (25.4.2). A scenario answers for it under `tools`, as for a ServerTool."""
+
+    tool_type: str
+    configuration: dict[str, Any] | None = None
+    executor_name: str | list[str] | None = None
+    tool_version: str | None = None
+
+
 class RemoteTool(Tool, RemoteCall, title="a RemoteTool"):
     """A tool that runs remotely, "triggered by an RPC or REST call"."""
 
@@ -459,8 +468,62 @@ class Agent(AgenticComponent, title="an Agent"):
         return text_properties(placeholder_names(self.system_prompt))
 
 
+class AgentSpecializationParameters(ComponentWithIO, title="AgentSpecializationParameters"):
+    """What a SpecializedAgent adds to an agent (25.4.2)."""
+
+    additional_instructions: str | None = None
+    additional_tools: list[Annotated[Tool, ComponentField(Tool)]] | None = None
+    human_in_the_loop: bool | None = None
+
+    def inferred_inputs(self) -> Sequence[Property]:
+        """Return a string input for each placeholder of the instructions."""
+        return text_properties(placeholder_names(self.additional_instructions))
+
+
+class SpecializedAgent(AgenticComponent, title="a SpecializedAgent"):
+    """An agent with more instructions and tools (25.4.2)."""
+
+    agent: Annotated[Agent, ComponentField(Agent)]
+    agent_specialization_parameters: Annotated[
+        AgentSpecializationParameters, ComponentField(AgentSpecializationParameters)
+    ]
+
+    @cached_property
+    def merged(self) -> Agent:
+        """The agent that runs: its instructions follow the system prompt after an empty line."""
+        agent, more = self.agent, self.agent_specialization_parameters
+        asks = agent.human_in_the_loop if more.human_in_the_loop is None else more.human_in_the_loop
+        fields = {
+            "id": self.id,
+            "name": self.name,
+            "description": self.description,
+            "inputs": [dict(item.schema) for item in self.inputs.values()],
+            "outputs": [dict(item.schema) for item in self.outputs.values()],
+            "llm_config": agent.llm_config,
+            "system_prompt": "\n\n".join(filter(None, [agent.system_prompt, more.additional_instructions])),
+            "tools": [*agent.tools, *(more.additional_tools or ())],
+            "human_in_the_loop": asks,
+        }
+        made = Agent.model_validate(fields)
+        made.set_source(self._source, self.component_type)
+        return made
+
+    def inferred_inputs(self) -> Sequence[Property]:
+        """Return the inputs of both."""
+        return list({**self.agent_specialization_parameters.inputs, **self.agent.inputs}.values())
+
+    def inferred_outputs(self) -> Sequence[Property]:
+        """Return the outputs of both."""
+        return list({**self.agent_specialization_parameters.outputs, **self.agent.outputs}.values())
+
+
 class RemoteAgent(AgenticComponent, title="a remote agent"):
     """Base class of agents that run elsewhere. spec: "RemoteAgent"."""
+
+    @property
+    def retries(self) -> RetryPolicy | None:
+        """The retry policy of its calls."""
+        return None
 
 
 class OciAgent(RemoteAgent, title="an OciAgent"):
@@ -469,6 +532,42 @@ class OciAgent(RemoteAgent, title="an OciAgent"):
     agent_endpoint_id: str
     retry_policy: RetryPolicy | None = None
     client_config: Annotated[OciClientConfig, ComponentField(OciClientConfig)]
+
+    @property
+    def retries(self) -> RetryPolicy | None:
+        return self.retry_policy
+
+
+class A2AConnectionConfig(Component, title="an A2AConnectionConfig"):
+    """The connection to an A2A server (25.4.2). Times are in seconds."""
+
+    timeout: float = 600.0
+    headers: dict[str, str] | None = None
+    verify: bool = True
+    key_file: str | None = None
+    cert_file: str | None = None
+    ssl_ca_cert: str | None = None
+    retry_policy: RetryPolicy | None = None
+
+
+class A2ASessionParameters(BaseModel, extra="forbid", strict=True, title="A2A session parameters"):
+    """How long and how often an A2A agent is asked for its answer. Times are in seconds. They have no effect."""
+
+    timeout: float = 60.0
+    poll_interval: float = 2.0
+    max_retries: int = 5
+
+
+class A2AAgent(RemoteAgent, title="an A2AAgent"):
+    """A remote agent that is reached by the A2A protocol (25.4.2)."""
+
+    agent_url: str
+    connection_config: Annotated[A2AConnectionConfig, ComponentField(A2AConnectionConfig)]
+    session_parameters: A2ASessionParameters = Field(default_factory=A2ASessionParameters)
+
+    @property
+    def retries(self) -> RetryPolicy | None:
+        return self.connection_config.retry_policy
 
 
 class OpenAiAgent(RemoteAgent, title="an OpenAiAgent"):

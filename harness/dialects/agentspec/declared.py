@@ -17,6 +17,7 @@ from harness.dialects.agentspec.component import (
     RemoteAgent,
     RemoteCall,
     RemoteTool,
+    SpecializedAgent,
     Tool,
     inner_first,
 )
@@ -81,7 +82,7 @@ def _nullable(schema: Any) -> Any:
 def _results(parts: Sequence[Component]) -> Iterator[tuple[tuple[str, str], Schema]]:
     for part in parts:
         agent = part.agent if isinstance(part, AgentNode) else part
-        if isinstance(agent, Agent) and agent.outputs:  # its model answers with them
+        if isinstance(agent, Agent | SpecializedAgent) and agent.outputs:  # its model answers with them
             yield ("llm", str(part.name)), schema_of(agent.outputs)
         if isinstance(part, RemoteAgent):
             yield ("agent", part.name), schema_of(part.outputs) if part.outputs else {"type": "string"}

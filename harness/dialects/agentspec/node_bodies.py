@@ -23,6 +23,7 @@ from harness.dialects.agentspec.component import (
     RemoteCall,
     RemoteTool,
     RemoteTransport,
+    SpecializedAgent,
     StdioTransport,
     Tool,
 )
@@ -365,12 +366,13 @@ async def agent(visit: Visit) -> NodeResult:
     """
     node: flows.AgentNode = visit.node
     result = await visit.run_inside(node.agent, visit.inputs)
-    if not isinstance(node.agent, Agent) or len(node.branches) < 2:
+    asked = node.agent.merged if isinstance(node.agent, SpecializedAgent) else node.agent
+    if not isinstance(asked, Agent) or len(node.branches) < 2:
         return result
     names = ", ".join(node.branches)
     question = f"How does the flow go on? Answer with one of these and nothing else: {names}"
     conversation = [*visit.state["messages"], *result.messages, HumanMessage(content=question)]
-    model = node.agent.llm_config
+    model = asked.llm_config
     reply: LLMReply = await perform_with_retries(model.call(conversation), model.retry_policy, visit.ctx)
     refuse_all(reply.tool_calls, visit.ctx)
     branch = reply.text.strip()

@@ -21,6 +21,7 @@ from harness.dialects.agentspec.component import (
     Component,
     ComponentWithIO,
     RemoteAgent,
+    SpecializedAgent,
     component_fields,
 )
 from harness.dialects.agentspec.data_flow import NodeResult
@@ -129,7 +130,9 @@ def deserialize_component(plugin: ComponentPlugin, component_type: str, document
         raise refused(_error_text(error)) from error
     if not isinstance(made, Component):
         raise refused(f"expected a component, found {describe(made)}")
-    if isinstance(made, AgenticComponent) and not isinstance(made, Agent | RemoteAgent | Flow):
+    if isinstance(made, AgenticComponent) and not isinstance(
+        made, Agent | SpecializedAgent | RemoteAgent | Flow
+    ):
         raise refused("it cannot be run", "derive it from Agent, RemoteAgent or Flow")
     return made
 

@@ -1,6 +1,7 @@
 """The prompts of a configuration, as data.
 
-Ids are `<component>.system_prompt` and `<node>.prompt_template`, with the `name` of the component. Prompts of
+Ids are `<component>.system_prompt`, `<node>.prompt_template` and `<parameters>.additional_instructions`, with the `name`
+of the component. Prompts of
 components that nothing refers to are listed too.
 """
 
@@ -17,7 +18,7 @@ from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath
 from harness.source.models import describe
 
-_KEYS: Final = ("system_prompt", "prompt_template")
+_KEYS: Final = ("system_prompt", "prompt_template", "additional_instructions")
 
 
 def prompts(request: LoadRequest) -> list[Prompt]:

@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
-from harness.dialects.agentspec.component import Agent, Component, ComponentWithIO, inner_first
+from harness.dialects.agentspec.component import (
+    Agent,
+    Component,
+    ComponentWithIO,
+    SpecializedAgent,
+    inner_first,
+)
 from harness.dialects.agentspec.data_rules import DATA_RULES, none_suffix, quoted_list, reachable_nodes
 from harness.dialects.agentspec.flows import (
     CAUGHT,
@@ -176,6 +182,8 @@ def problems(root: Component) -> Iterator[Problem]:
             yield from keywords_are_known(component)
         if isinstance(component, Agent):
             yield from tool_names_are_unique(component)
+        if isinstance(component, SpecializedAgent):
+            yield from specialization_fits(component)
         if isinstance(component, Node):
             yield from branches_match(component)
         if isinstance(component, InputMessageNode):
@@ -266,6 +274,18 @@ def tool_names_are_unique(agent: Agent) -> Iterator[Problem]:
             text = f"{agent}: two of its tools are called '{tool.name}'; only the first can be called"
             yield Problem("duplicate-name", text, agent.span("tools", index), severity="warning")
         names.add(tool.name)
+
+
+def specialization_fits(agent: SpecializedAgent) -> Iterator[Problem]:
+    """An input or output of both the agent and its specialization has the same type in both."""
+    more = agent.agent_specialization_parameters
+    sides = ((agent.agent.inputs, more.inputs, "input"), (agent.agent.outputs, more.outputs, "output"))
+    for own, others, side in sides:
+        for title, item in others.items():
+            if title in own and not same_type(own[title].type, item.type):
+                text = f"{agent}: {side} '{title}' of {more} is {item.type}, and {own[title].type} in {agent.agent}"
+                span = agent.span("agent_specialization_parameters")
+                yield Problem("property-type", text, span)
 
 
 def branches_match(node: Node) -> Iterator[Problem]:

@@ -67,7 +67,13 @@ LATER_FIELDS: Final[Sequence[LaterField]] = (
     LaterField("auth", (component.RemoteTransport,), "26.1.2", (None,)),
     LaterField(
         "retry_policy",
-        (*_LLM, component.RemoteCall, component.RemoteTransport, component.OciAgent),
+        (
+            *_LLM,
+            component.RemoteCall,
+            component.RemoteTransport,
+            component.OciAgent,
+            component.A2AConnectionConfig,
+        ),
         "26.1.2",
         (None,),
     ),
