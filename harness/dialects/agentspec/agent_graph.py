@@ -14,7 +14,14 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
 from harness.dialects.agentspec import node_bodies as tool_calls
-from harness.dialects.agentspec.component import Agent, AgenticComponent, RemoteAgent, Tool
+from harness.dialects.agentspec.component import (
+    Agent,
+    AgenticComponent,
+    ListedTool,
+    MCPToolBox,
+    RemoteAgent,
+    Tool,
+)
 from harness.dialects.agentspec.data_flow import (
     USER,
     MissingValue,
@@ -33,6 +40,7 @@ from harness.dialects.agentspec.data_flow import (
 )
 from harness.dialects.agentspec.properties import as_text, render, scalar_types
 from harness.dialects.agentspec.retry import perform_with_retries
+from harness.dialects.agentspec.toolboxes import tools_of
 from harness.dialects.kit.tool_calls import BadArguments, answer_call, answer_calls, refuse_all, to_ai_message
 from harness.engine.callables import unknown_tool
 from harness.engine.context import NodeContext, RunContext
@@ -55,6 +63,9 @@ CHANNELS = (
 MODEL: Final = "model"
 NOBODY: Final = "nobody"
 
+_TOOLS: Final = "tools"
+"""The key of the agent's tools in the resources of a run."""
+
 
 def agent_graph(agent: Agent) -> Graph:
     """Return the graph of an agent, for a run of its own and for the nodes of flows that run it."""
@@ -66,14 +77,14 @@ def agent_graph(agent: Agent) -> Graph:
     to_itself = Edge(name, name, "outputs missing")
     to_end = Edge(name, END, "done")
     edges = [Edge(START, name, span=agent.span())]
-    if agent.tools:
+    if agent.uses_tools:
         nodes.append(Node(tools_name, "tools", functions.use_tools, agent.span("tools")))
         edges += [to_tools, Edge(tools_name, name)]
     if agent.outputs:
         edges.append(to_itself)
 
     async def route(state: State, _run: RunContext) -> Sequence[Edge | Dispatch]:
-        if agent.tools and _tool_calls(state):
+        if agent.uses_tools and _tool_calls(state):
             return [to_tools]
         return [to_end if state["turn"] == NOBODY else to_itself]
 
@@ -120,9 +131,21 @@ class _AgentNodes(_AgentLifecycle):
 
     def __init__(self, agent: Agent) -> None:
         self.agent: Agent = agent
-        self.tools: dict[str, Tool] = {}
-        for tool in agent.tools:
-            self.tools.setdefault(tool.name, tool)
+
+    async def _tools(self, run: RunContext) -> Mapping[str, Tool]:
+        """Return the tools by name, the first of each. Those of toolboxes are listed once in a run."""
+        found: dict[str, Tool] = run.resources.get(_TOOLS, {})
+        if not found:
+            listed = [
+                tool
+                for box in self.agent.toolboxes
+                if isinstance(box, MCPToolBox)
+                for tool in await tools_of(box, run)
+            ]
+            for tool in [*self.agent.tools, *listed]:
+                found.setdefault(tool.name, tool)
+            run.resources[_TOOLS] = found
+        return found
 
     async def call_model(self, state: State, ctx: NodeContext) -> Update:
         """Pause for the user's answer if it is the user's turn, then call the model."""
@@ -133,13 +156,15 @@ class _AgentNodes(_AgentLifecycle):
             answer = [user_message(answer_text(await ctx.pause(question)), agent.name)]
         system = SystemMessage(content=self._system_prompt(state))
         messages = [system, *state["messages"], *answer]
-        specs = [tool_calls.spec_of(tool) for tool in agent.tools]
+        tools = await self._tools(ctx.run)
+        listed = [tool for tool in tools.values() if isinstance(tool, ListedTool)]
+        specs = [tool_calls.spec_of(tool) for tool in (*agent.tools, *listed)]
         call = agent.llm_config.call(messages, tools=specs)
         reply: LLMReply = await perform_with_retries(call, agent.llm_config.retry_policy, ctx)
         message = to_ai_message(reply, ctx.new_id)
         called = dict.fromkeys(call["name"] for call in message.tool_calls)
         addressed(message, agent.name, ", ".join(called) or USER)
-        if not agent.tools:
+        if not agent.uses_tools:
             refuse_all(message.tool_calls, ctx)
         outcome = self._outcome(message)
         if outcome["turn"] == USER and not _has_answer(message_text(message), state, ctx):
@@ -161,7 +186,7 @@ class _AgentNodes(_AgentLifecycle):
         It has the outputs if the reply has them, or a correction for the model if they do not fit. Any other text is
         a question to the user.
         """
-        if not self.agent.outputs or (message.tool_calls and self.agent.tools):
+        if not self.agent.outputs or (message.tool_calls and self.agent.uses_tools):
             return {"turn": NOBODY}
         found = parse_json(message_text(message), None)
         found = found if isinstance(found, dict) else None
@@ -185,6 +210,7 @@ class _AgentNodes(_AgentLifecycle):
     async def use_tools(self, state: State, ctx: NodeContext) -> Update:
         """Answer the tool calls of the last message concurrently, then those that may pause one after the other."""
         calls = _tool_calls(state)
+        tools = await self._tools(ctx.run)
         answers: dict[int, ToolMessage] = {}
 
         async def use(tool: Tool, args: Mapping[str, Any]) -> str:
@@ -193,24 +219,27 @@ class _AgentNodes(_AgentLifecycle):
             returned = await tool_calls.call(tool, checked, ctx, partial_update=so_far, nth=len(answers))
             return tool_calls.as_text_for_model(returned)
 
-        pausing = [index for index, call in enumerate(calls) if self._may_pause(call, ctx)]
+        pausing = [
+            index for index, call in enumerate(calls) if _may_pause(tools.get(call["name"]), call, ctx)
+        ]
         others = [index for index in range(len(calls)) if index not in pausing]
         # A node that paused is re-run from its start, and must not run these tools a second time.
         made = await ctx.once(
-            "tools", lambda: answer_calls((calls[index] for index in others), self.tools, use, ctx)
+            "tools", lambda: answer_calls((calls[index] for index in others), tools, use, ctx)
         )
         for index, answer in zip(others, made, strict=True):
             answers[index] = addressed(answer, calls[index]["name"], self.agent.name)
         for index in pausing:
-            answer = await answer_call(calls[index], self.tools, use, ctx)
+            answer = await answer_call(calls[index], tools, use, ctx)
             answers[index] = addressed(answer, calls[index]["name"], self.agent.name)
         return Update({"messages": [answers[index] for index in sorted(answers)]})
 
-    def _may_pause(self, call: Any, ctx: NodeContext) -> bool:
-        tool = self.tools.get(call["name"])
-        if tool is None or not (tool.requires_confirmation or tool_calls.is_for_client(tool, ctx)):
-            return False
-        return not _cast_arguments(tool, call["args"])[1]  # wrong arguments are refused without a pause
+
+def _may_pause(tool: Tool | None, call: Any, ctx: NodeContext) -> bool:
+    """True if a call of a tool asks the user or the client."""
+    if tool is None or not (tool.requires_confirmation or tool_calls.is_for_client(tool, ctx)):
+        return False
+    return not _cast_arguments(tool, call["args"])[1]  # wrong arguments are refused without a pause
 
 
 def _has_answer(question: str, state: State, ctx: NodeContext) -> bool:
@@ -234,6 +263,8 @@ def _check_arguments(tool: Tool, args: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _cast_arguments(tool: Tool, args: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[str]]:
     """Return the arguments of a call, cast and with defaults, and a message for each that does not fit."""
+    if isinstance(tool, ListedTool):  # its server casts them
+        return args, schema_errors(tool.spec.schema, args)
     try:
         found = cast_values(tool.inputs, args, "argument")
     except HarnessError as error:

@@ -19,10 +19,13 @@ from harness.dialects.agentspec.component import (
     Component,
     LlmConfig,
     MCPTool,
+    MCPToolBox,
+    MCPToolSpec,
     RemoteAgent,
     ServerTool,
     SpecializedAgent,
     Tool,
+    ToolBox,
     inner_first,
 )
 from harness.dialects.agentspec.configuration import Configuration
@@ -63,17 +66,25 @@ def vocabulary(component: AgenticComponent, graph_of: Callable[[AgenticComponent
     tools = [part for part in parts if isinstance(part, ServerTool | BuiltinTool | ClientTool)]
     remote = [part for part in parts if isinstance(part, RemoteAgent)]
     transports = [part for part in parts if isinstance(part, ClientTransport)]
+    boxes = [part for part in parts if isinstance(part, MCPToolBox)]
     plugins = any(part.component_type not in TYPES for part in parts)
     return Vocabulary(
         names={
             "llm": [part.model_id for part in parts if isinstance(part, LlmConfig)],
             "tool": [tool.name for tool in tools],
-            "mcp": [part.name for part in parts if isinstance(part, MCPTool)],
+            "mcp": [
+                *(part.name for part in parts if isinstance(part, MCPTool)),
+                *(name for box in boxes for name in box.filtered),
+            ],
             "server": [name for transport in transports for name in (transport.id, transport.name) if name],
             "agent": [agent.name for agent in remote],
         },
         aliases={"tool": _aliases(tools), "agent": _aliases(remote)},
-        open=dict.fromkeys((NODE, *NAMED_KINDS), "the node of a plugin may call any") if plugins else {},
+        open=dict.fromkeys((NODE, *NAMED_KINDS), "the node of a plugin may call any")
+        if plugins
+        else {"mcp": "a toolbox has the tools that its server lists"}
+        if not all(box.filtered for box in boxes)
+        else {},
         inside={
             name: [
                 NestedGraph(inner, partial(graph_of, inner), attributed=not isinstance(inner, Flow))
@@ -96,10 +107,13 @@ def _outside(parts: Sequence[Component]) -> Iterator[Outside]:
             yield Outside(kind, part.name, others, asked=(part.name,) if is_asked else ())
         elif isinstance(part, ClientTransport):
             users = [tool for tool in parts if isinstance(tool, MCPTool) and tool.client_transport is part]
-            tools = tuple(tool.name for tool in users)
-            asked = () if any(tool in called for tool in users) else tools
+            boxes = [box for box in parts if isinstance(box, MCPToolBox) and box.client_transport is part]
+            tools = (*(tool.name for tool in users), *(name for box in boxes for name in box.filtered))
+            asked = (
+                () if boxes or any(tool in called for tool in users) else tools
+            )  # a toolbox lists them first
             names = [name for name in (part.id, part.name) if name]
-            if tools and names:
+            if (tools or boxes) and names:
                 yield Outside("server", names[0], tuple(("server", name) for name in names[1:]), asked, tools)
 
 
@@ -153,7 +167,7 @@ def _pauses(part: Component) -> bool:
         return _pauses(part.merged)
     if isinstance(part, Agent):
         return bool(part.outputs) and part.human_in_the_loop  # it may ask the user for them
-    if isinstance(part, Tool) and part.requires_confirmation:
+    if isinstance(part, Tool | ToolBox | MCPToolSpec) and part.requires_confirmation:
         return True
     return isinstance(part, InputMessageNode | ClientTool) or part.component_type not in TYPES
 

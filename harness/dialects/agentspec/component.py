@@ -64,7 +64,8 @@ class Component(BaseModel, extra="forbid", strict=True, title="a component"):
         """Yield the components directly in it, in the order of its fields."""
         for name in component_fields(type(self)):
             value = getattr(self, name)
-            yield from value if isinstance(value, list) else () if value is None else (value,)
+            found = value if isinstance(value, list) else [value]
+            yield from (item for item in found if isinstance(item, Component))
 
     def set_source(self, source: Document, component_type: str) -> None:
         """Set the part of the document that defines it, and the name of its type there."""
@@ -103,12 +104,19 @@ class ComponentField:
     def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> Any:
         return core_schema.no_info_plain_validator_function(self._check)
 
-    def _check(self, value: Any) -> Component:
+    def _check(self, value: Any) -> Any:
         if isinstance(value, self.kind) or value is BROKEN:
             return value
         found = f"the {value}" if isinstance(value, Component) else describe(value)
         text = f"expected {self.kind.model_config.get('title')}, found {found}"
         raise mistaken(Mistake(text, code="wrong-component"))
+
+
+class ComponentOrTextField(ComponentField):
+    """The annotation of an item that is a component of this kind, or text."""
+
+    def _check(self, value: Any) -> Any:
+        return value if isinstance(value, str) else super()._check(value)
 
 
 @cache
@@ -123,10 +131,20 @@ def holds_single_component(model: type[BaseModel], name: str) -> bool:
     return any(isinstance(item, ComponentField) for item in model.model_fields[name].metadata)
 
 
+@cache
+def may_hold_text(model: type[BaseModel], name: str) -> bool:
+    """True if a field holds a list of components and texts."""
+    return _annotated(model.model_fields[name].annotation, (), ComponentOrTextField)
+
+
 def _holds_component(annotation: Any, metadata: Sequence[Any]) -> bool:
-    if any(isinstance(item, ComponentField) for item in metadata):
+    return _annotated(annotation, metadata, ComponentField)
+
+
+def _annotated(annotation: Any, metadata: Sequence[Any], kind: type[ComponentField]) -> bool:
+    if any(isinstance(item, kind) for item in metadata):
         return True
-    return any(_holds_component(inner, getattr(inner, "__metadata__", ())) for inner in get_args(annotation))
+    return any(_annotated(inner, getattr(inner, "__metadata__", ()), kind) for inner in get_args(annotation))
 
 
 def inner_first(root: Component) -> list[Component]:
@@ -448,6 +466,56 @@ class MCPTool(Tool, title="an MCPTool"):
     retry_policy: RetryPolicy | None = None
 
 
+class MCPToolSpec(ComponentWithIO, title="an MCPToolSpec"):
+    """A tool that a toolbox expects of its server (25.4.2)."""
+
+    requires_confirmation: bool = False
+
+
+class ToolBox(Component, title="a toolbox"):
+    """Base class of toolboxes (25.4.2). `requires_confirmation` holds for all their tools."""
+
+    requires_confirmation: bool = False
+
+
+class MCPToolBox(ToolBox, title="an MCPToolBox"):
+    """The tools that an MCP server lists; with a filter, those in it (25.4.2)."""
+
+    client_transport: Annotated[ClientTransport, ComponentField(ClientTransport)]
+    retry_policy: RetryPolicy | None = None
+    tool_filter: list[Annotated[MCPToolSpec | str, ComponentOrTextField(MCPToolSpec)]] | None = None
+
+    @property
+    def filtered(self) -> Mapping[str, MCPToolSpec | None]:
+        """The tools in the filter by name, each with what is expected of it."""
+        return {
+            (item if isinstance(item, str) else item.name): None if isinstance(item, str) else item
+            for item in self.tool_filter or ()
+        }
+
+
+class ListedTool(MCPTool, title="a tool of a toolbox"):
+    """A tool as the server of a toolbox lists it."""
+
+    spec: ToolSpec
+
+    @classmethod
+    def of(cls, box: MCPToolBox, spec: ToolSpec, wanted: MCPToolSpec | None) -> ListedTool:
+        """Return a tool of a toolbox. `wanted` is what the filter says of it."""
+        description = (wanted.description if wanted else None) or spec.description
+        made = cls(
+            name=spec.name,
+            inputs=None,
+            outputs=None,
+            spec=ToolSpec(spec.name, description, spec.schema),
+            client_transport=box.client_transport,
+            retry_policy=box.retry_policy,
+            requires_confirmation=box.requires_confirmation or bool(wanted and wanted.requires_confirmation),
+        )
+        made.declared_outputs = text_properties(["text"])  # the model gets the text blocks of the answer
+        return made
+
+
 class AgenticComponent(ComponentWithIO, title="an agent or a flow"):
     """Base class of flows, agents and remote agents. spec: "Agentic Components"."""
 
@@ -461,7 +529,13 @@ class Agent(AgenticComponent, title="an Agent"):
     llm_config: Annotated[LlmConfig, ComponentField(LlmConfig)]
     system_prompt: str
     tools: list[Annotated[Tool, ComponentField(Tool)]] = Field(default_factory=list)
+    toolboxes: list[Annotated[ToolBox, ComponentField(ToolBox)]] = Field(default_factory=list)
     human_in_the_loop: bool = True
+
+    @property
+    def uses_tools(self) -> bool:
+        """True if its model may call tools."""
+        return bool(self.tools or self.toolboxes)
 
     def inferred_inputs(self) -> Sequence[Property]:
         """Return a string input for each placeholder of the system prompt."""
@@ -502,6 +576,7 @@ class SpecializedAgent(AgenticComponent, title="a SpecializedAgent"):
             "llm_config": agent.llm_config,
             "system_prompt": "\n\n".join(filter(None, [agent.system_prompt, more.additional_instructions])),
             "tools": [*agent.tools, *(more.additional_tools or ())],
+            "toolboxes": agent.toolboxes,
             "human_in_the_loop": asks,
         }
         made = Agent.model_validate(fields)

@@ -15,6 +15,7 @@ from harness.dialects.agentspec.component import (
     Component,
     component_fields,
     holds_single_component,
+    may_hold_text,
 )
 from harness.dialects.agentspec.data_rules import nearest_type
 from harness.dialects.agentspec.dialect import REFERENCE, TABLE, TYPE, VERSION, table_entries
@@ -271,6 +272,8 @@ class Configuration:
             self._check_later(newer, part, model)
         if key in component_fields(model):
             inner = part.at((key,))
+            if may_hold_text(model, key) and isinstance(inner.value, list):
+                return self._components_and_texts(inner)
             return (
                 self._component_or_list(inner)
                 if holds_single_component(model, key)
@@ -306,6 +309,13 @@ class Configuration:
         if found is BROKEN:
             raise UnreadableValue
         return found
+
+    def _components_and_texts(self, part: Document) -> list[Any]:
+        """Read a list of components and texts."""
+        return [
+            item if isinstance(item, str) else self._read_component(part.at((index,)))
+            for index, item in enumerate(part.value)
+        ]
 
     def _check_later(self, field: LaterField, part: Document, model: type[Component]) -> None:
         """Refuse a field of a later version than the configuration's, and a value that is not supported.

@@ -14,6 +14,7 @@ from harness.dialects.agentspec.component import (
     ClientTransport,
     Component,
     MCPTool,
+    MCPToolBox,
     RemoteAgent,
     RemoteCall,
     RemoteTool,
@@ -115,4 +116,11 @@ def _servers(parts: Sequence[Component]) -> Mapping[str, Sequence[ToolSpec]]:
     for part in parts:
         if isinstance(part, MCPTool):
             found[endpoint_of(part.client_transport).id].append(spec_of(part))
+        elif isinstance(part, MCPToolBox):
+            found[endpoint_of(part.client_transport).id] += [
+                ToolSpec(
+                    name, (wanted and wanted.description) or "", schema_of(wanted.inputs if wanted else {})
+                )
+                for name, wanted in part.filtered.items()
+            ]
     return found

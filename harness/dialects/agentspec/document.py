@@ -42,7 +42,8 @@ _SECTIONS: Final[Sequence[tuple[type[Component], ...]]] = (
     (flows.Flow, flows.ControlFlowEdge, flows.DataFlowEdge, flows.StartNode, flows.EndNode, flows.LlmNode),
     (flows.ApiNode, flows.AgentNode, flows.FlowNode, flows.MapNode, flows.BranchingNode, flows.ToolNode),
     (flows.InputMessageNode, flows.OutputMessageNode),
-    (component.BuiltinTool, component.A2AAgent, component.A2AConnectionConfig),
+    (component.BuiltinTool, component.MCPToolBox, component.MCPToolSpec),
+    (component.A2AAgent, component.A2AConnectionConfig),
     (component.SpecializedAgent, component.AgentSpecializationParameters),
     (flows.ParallelFlowNode, flows.ParallelMapNode, flows.CatchExceptionNode),
 )

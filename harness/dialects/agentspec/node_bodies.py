@@ -18,6 +18,7 @@ from harness.dialects.agentspec.component import (
     ClientTool,
     ClientTransport,
     Component,
+    ListedTool,
     MCPTool,
     MutualTLSTransport,
     RemoteCall,
@@ -191,6 +192,8 @@ async def perform(component: RemoteCall, values: Mapping[str, Any], ctx: NodeCon
 
 def spec_of(tool: Tool) -> ToolSpec:
     """Return the description of a tool for models."""
+    if isinstance(tool, ListedTool):
+        return tool.spec
     return ToolSpec(tool.name, tool.description or "", schema_of(tool.inputs))
 
 

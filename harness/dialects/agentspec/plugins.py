@@ -261,8 +261,8 @@ class _Serializer:
         """Return the value of a field with a component or a list of them: definitions or references."""
         if isinstance(value, list):
             return [self._field_value(item) for item in value]
-        if value is None:
-            return None
+        if value is None or isinstance(value, str):
+            return value
         return {REFERENCE: self.shared[value]} if value in self.shared else self.definition(value)
 
 

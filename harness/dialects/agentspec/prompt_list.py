@@ -1,8 +1,7 @@
 """The prompts of a configuration, as data.
 
-Ids are `<component>.system_prompt`, `<node>.prompt_template` and `<parameters>.additional_instructions`, with the `name`
-of the component. Prompts of
-components that nothing refers to are listed too.
+Ids are `<component>.system_prompt`, `<node>.prompt_template` and `<parameters>.additional_instructions`, with the
+`name` of the component. Prompts of components that nothing refers to are listed too.
 """
 
 from __future__ import annotations

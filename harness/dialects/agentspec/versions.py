@@ -77,7 +77,8 @@ LATER_FIELDS: Final[Sequence[LaterField]] = (
         "26.1.2",
         (None,),
     ),
-    LaterField("retry_policy", (component.MCPTool,), "26.3.1", (None,)),
+    LaterField("retry_policy", (component.MCPTool, component.MCPToolBox), "26.3.1", (None,)),
+    LaterField("requires_confirmation", (component.ToolBox,), "26.1.2", (False,)),
     *(LaterField(key, _COMPATIBLE, "26.1.2", None) for key in ("key_file", "cert_file", "ca_file")),
     *(LaterField(key, _COMPATIBLE, "26.1.2", None) for key in ("provider", "api_provider")),
     *(
