@@ -20,6 +20,7 @@ from pydantic import (
     PlainValidator,
     PrivateAttr,
     field_validator,
+    model_validator,
 )
 from pydantic_core import core_schema
 
@@ -267,12 +268,17 @@ class LlmConfig(Component, title="an LLM configuration"):
         )
 
 
+OpenAiApi = Literal["chat_completions", "responses"]
+"""The API of a model (25.4.2). Scenarios answer for both alike."""
+
+
 class OpenAiCompatibleConfig(LlmConfig, title="an OpenAiCompatibleConfig"):
     """A model behind an OpenAI compatible API. spec: "OpenAI Compatible LLMs"."""
 
     provider_name: ClassVar[str] = "openai_compatible"
 
     url: str
+    api_type: OpenAiApi = "chat_completions"
 
 
 class VllmConfig(OpenAiCompatibleConfig, title="a VllmConfig"):
@@ -291,6 +297,8 @@ class OpenAiConfig(LlmConfig, title="an OpenAiConfig"):
     """A model of OpenAI. spec: "OpenAI"."""
 
     provider_name: ClassVar[str] = "openai"
+
+    api_type: OpenAiApi = "chat_completions"
 
 
 # ------------------------------------------------------------------ OCI
@@ -339,6 +347,8 @@ class OciGenAiConfig(LlmConfig, title="an OciGenAiConfig"):
     serving_mode: Literal["ON_DEMAND", "DEDICATED"] = "ON_DEMAND"
     provider: Literal["META", "GROK", "COHERE", "OTHER"] | None = None
     client_config: Annotated[OciClientConfig, ComponentField(OciClientConfig)]
+    api_type: Literal["openai_chat_completions", "openai_responses", "oci"] = "oci"
+    conversation_store_id: str | None = None
 
 
 class SessionParameters(BaseModel, extra="allow", strict=True, title="session parameters"):
@@ -371,12 +381,32 @@ class StdioTransport(ClientTransport, title="a StdioTransport"):
     cwd: str | None = None
 
 
+_NULL_IS_NONE_GIVEN: Final = BeforeValidator(lambda given: {} if given is None else given)
+
+
+def _check_disjoint(headers: Mapping[str, Any] | None, sensitive: Mapping[str, Any]) -> None:
+    for name in (headers or {}).keys() & sensitive.keys():
+        text = f"the header '{name}' is also one of the headers"
+        raise mistaken(Mistake(text, ("sensitive_headers", name), code="bad-value"))
+
+
 class RemoteTransport(ClientTransport, title="a remote transport"):
     """Base class of transports over HTTP. spec: "Remote MCP transports"."""
 
     url: str
     headers: dict[str, str] | None = None
+    sensitive_headers: Annotated[dict[str, str], _NULL_IS_NONE_GIVEN] = Field(default_factory=dict)
     retry_policy: RetryPolicy | None = None
+
+    @property
+    def all_headers(self) -> dict[str, str]:
+        """The headers with the sensitive ones."""
+        return {**(self.headers or {}), **self.sensitive_headers}
+
+    @model_validator(mode="after")
+    def _no_header_is_given_twice(self) -> RemoteTransport:
+        _check_disjoint(self.headers, self.sensitive_headers)
+        return self
 
 
 class SSETransport(RemoteTransport, title="an SSETransport"):
@@ -438,7 +468,18 @@ class RemoteCall(ComponentWithIO):
     data: dict[str, Any] | list[Any] | str = Field(default_factory=dict)
     query_params: dict[str, Any] = Field(default_factory=dict)
     headers: dict[str, Any] = Field(default_factory=dict)
+    sensitive_headers: Annotated[dict[str, Any], _NULL_IS_NONE_GIVEN] = Field(default_factory=dict)
     retry_policy: RetryPolicy | None = None
+
+    @property
+    def all_headers(self) -> dict[str, Any]:
+        """The headers with the sensitive ones, which have no placeholders that become inputs."""
+        return {**self.headers, **self.sensitive_headers}
+
+    @model_validator(mode="after")
+    def _no_header_is_given_twice(self) -> RemoteCall:
+        _check_disjoint(self.headers, self.sensitive_headers)
+        return self
 
     def inferred_inputs(self) -> Sequence[Property]:
         """Return a string input for each placeholder."""

@@ -219,7 +219,8 @@ class Configuration:
             text = f"component type '{component_type}', of Agent Spec {since}, is not supported"
             self.problems.refuse("unsupported", text, span)
         else:
-            hint = "; ".join([nearest_type(component_type, [*TYPES, *self.plugins.component_types]), *broken])
+            known = [name for name in TYPES if not later(LATER_TYPES.get(name, VERSIONS[0]), self._version)]
+            hint = "; ".join([nearest_type(component_type, [*known, *self.plugins.component_types]), *broken])
             text = f"unknown component type '{component_type}'"
             self.problems.refuse("unknown-component-type", text, span, hint)
         return None

@@ -166,7 +166,7 @@ def request(component: RemoteCall, values: Mapping[str, Any]) -> HTTPCall:
 
     The body is sent as text if it is text, as a form if the Content-Type says so, else as JSON.
     """
-    headers = {str(name): str(value) for name, value in render(component.headers, values).items()}
+    headers = {str(name): str(value) for name, value in render(component.all_headers, values).items()}
     data = render(component.data, values) or None
     types = [value for name, value in headers.items() if name.lower() == "content-type"]
     is_form = isinstance(data, Mapping) and any(_FORM in value.lower() for value in types)
@@ -205,7 +205,7 @@ def endpoint_of(transport: ClientTransport) -> MCPEndpoint:
         id=transport.id or transport.name,
         transport=transport.protocol,
         url=remote.url if remote else None,
-        headers=(remote.headers if remote else None) or {},
+        headers=remote.all_headers if remote else {},
         command=stdio.command if stdio else None,
         args=stdio.args if stdio else (),
         env=(stdio.env if stdio else None) or {},

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.dialects.agentspec.component import RemoteTool
+from harness.dialects.agentspec.node_bodies import request
 from tests.dialects.agentspec.configurations import MODEL, agent
 from tests.dialects.agentspec.loader import Loader
 
@@ -100,3 +102,37 @@ def test_a_node_that_catches_has_a_branch_more(loader: Loader) -> None:
         "caught_exception_branch",
     }
     assert graph.warnings == ()
+
+
+def test_sensitive_headers_are_sent_with_the_others(loader: Loader) -> None:
+    tool = "component_type: RemoteTool, name: t, url: 'http://x.test', http_method: GET, headers: {a: '1'}"
+    text = agent(tools=f"[{{{tool}, sensitive_headers: {{b: '2'}}}}]").replace("25.4.1", "25.4.2")
+    [remote] = loader.agent(text).tools
+    assert isinstance(remote, RemoteTool)
+    assert request(remote, {}).args["headers"] == {"a": "1", "b": "2"}
+
+
+def test_a_header_is_not_given_twice(loader: Loader) -> None:
+    tool = "component_type: RemoteTool, name: t, url: 'http://x.test', http_method: GET, headers: {a: '1'}"
+    problem = loader.problem(
+        agent(tools=f"[{{{tool}, sensitive_headers: {{a: '2'}}}}]").replace("25.4.1", "25.4.2")
+    )
+    assert (problem.code, loader.place(problem)) == ("bad-value", "'2'")
+
+
+@pytest.mark.parametrize("api", ["chat_completions", "responses"])
+def test_a_model_may_have_either_api(loader: Loader, api: str) -> None:
+    model = MODEL.replace("model_id: m", f"model_id: m, api_type: {api}")
+    assert loader.graph(agent(llm_config=model).replace("25.4.1", "25.4.2")).warnings == ()
+
+
+def test_a_model_has_no_other_api(loader: Loader) -> None:
+    model = MODEL.replace("model_id: m", "model_id: m, api_type: oci")
+    problem = loader.problem(agent(llm_config=model).replace("25.4.1", "25.4.2"))
+    assert (problem.code, loader.place(problem)) == ("bad-value", "oci")
+
+
+def test_a_misspelt_type_is_compared_with_those_of_the_version(loader: Loader) -> None:
+    text = "agentspec_version: 25.4.1\ncomponent_type: ParallelMapNod\nname: x\n"
+    assert "ParallelMapNode" not in loader.problem(text).hint
+    assert "ParallelMapNode" in loader.problem(text.replace("25.4.1", "25.4.2")).hint
