@@ -8,22 +8,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from harness.errors import ManifestError, Problem
 from harness.graph.faults import Fault
 from harness.graph.native import NativeGraph
 
 
 def make_faults(graph: NativeGraph, faults: Sequence[Fault]) -> None:
-    """Make faults in a graph. One of a node, an edge or a tool that it does not have changes nothing."""
+    """Make faults in a graph.
+
+    Raises:
+        ManifestError: it has no such node, no such targets or no such tool (code `bad-patch`).
+    """
     for fault in faults:
         node = graph.compiled.nodes.get(fault.name)
         if fault.kind in ("skip", "twice") and node is not None:
             node.bound = _skipped() if fault.kind == "skip" else _twice(node.bound)
             for made in ("node", "flat_writers"):  # from the old one
                 vars(node).pop(made, None)
-        elif fault.kind == "reroute":
-            _exchange(graph.compiled, fault.name, *fault.key.split("\n"))
-        elif fault.kind == "without":
-            getattr(getattr(node, "bound", None), "tools_by_name", {}).pop(fault.key, None)
+            continue
+        tools = getattr(getattr(node, "bound", None), "tools_by_name", {})
+        rerouted = fault.kind == "reroute" and _exchange(graph.compiled, fault.name, *fault.key.split("\n"))
+        if not rerouted and not (fault.kind == "without" and tools.pop(fault.key, None)):
+            text = f"the graph has nothing that '{fault.kind}' changes at '{fault.name}'"
+            raise ManifestError(Problem("bad-patch", text))
 
 
 def _skipped() -> Any:
@@ -49,9 +56,15 @@ def _twice(bound: Any) -> Any:
     return RunnableLambda(run, arun)
 
 
-def _exchange(compiled: Any, source: str, one: str, other: str) -> None:
+def _exchange(compiled: Any, source: str, one: str, other: str) -> bool:
+    """Exchange two targets of the conditional edges of a node; False if none has both."""
     branches = getattr(getattr(compiled, "builder", None), "branches", {})
-    for branch in branches.get(source, {}).values():
-        ends = branch.ends or {}
-        exchanged = {one: other, other: one}
+    found = [
+        each.ends
+        for each in branches.get(source, {}).values()
+        if {one, other} <= {*(each.ends or {}).values()}
+    ]
+    exchanged = {one: other, other: one}
+    for ends in found:
         ends.update({label: exchanged.get(target, target) for label, target in ends.items()})
+    return bool(found)

@@ -91,7 +91,7 @@ def _of_app(agent: Agent) -> Iterator[_Found]:
     for name in shape.get("nodes", ()):
         if "/" not in name and agent.seen.dialect == "langgraph":
             yield _Found("node", Fault("skip", name), "skipped")
-            yield _Found("node", Fault("twice", name), "twice")
+            yield from [_Found("node", Fault("twice", name), "twice")] if name in agent.seen.acting else []
     targets: dict[str, list[str]] = {}
     for branch in shape.get("branches", ()):
         edge, _, label = branch.rstrip("]").partition(" [")
@@ -102,7 +102,8 @@ def _of_app(agent: Agent) -> Iterator[_Found]:
         for pair in pairwise(dict.fromkeys(ends)):
             yield _Found("route", Fault("reroute", source, "\n".join(pair)), "swapped", (pair[0],))
     for node, tool in agent.seen.tools:
-        yield _Found("call", Fault("without", node, tool), "dropped", (tool,))
+        if "/" not in node:
+            yield _Found("call", Fault("without", node, tool), "dropped", (tool,))
 
 
 def _lines(main: Path, dialect: Dialect, patterns: Mapping[str, str]) -> dict[str, tuple[int, int]]:

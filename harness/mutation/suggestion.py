@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from harness.authoring.addition import merged
+from harness.authoring.addition import is_written, merged
 from harness.authoring.writer import mapping_text
 from harness.errors import FormatError
 from harness.mutation.candidates import candidates
@@ -56,10 +56,7 @@ def suggestion(
         differing: the scenarios in which it makes a difference, with its runs.
         with_mutant: returns a scenario with the mutant, which takes at most so many real seconds.
     """
-    # A row of `cases` and a scenario inside of a manifest have no expectations of their own to paste into.
-    own = [
-        pair for pair in differing if pair[0].scenario.pending is None and not pair[0].scenario.in_manifest
-    ]
+    own = [pair for pair in differing if is_written(pair[0].scenario.file, pair[0].scenario.name)]
     for each, made in own[:_MOST_SCENARIOS]:
         scenario, tried = each.scenario.whole(), 0
         before, after = each.runs[0].outcome, made[0].outcome
