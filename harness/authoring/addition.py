@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from harness.authoring.writer import mapping_text
 from harness.errors import FormatError, Problem, SourceError
-from harness.matchers.value import is_matcher
+from harness.matchers.value import is_matcher, matches
 from harness.scenario import SUFFIXES
 from harness.source.document import Document, parse, read, shown_path
 from harness.source.editing import Parse, changed, content_end, replace_value
@@ -87,7 +87,17 @@ def merged(old: Any, new: Any, key: str = "") -> Any:
     if key in _COLLECTED:
         known = old if isinstance(old, list) else [old]
         return [*known, *(item for item in new if item not in known)]
-    return new
+    return _both(old, new) if is_matcher(old) or is_matcher(new) else new
+
+
+def _both(old: Any, new: Any) -> Any:
+    """Return what expects two values, of which one is a matcher at least."""
+    if old == new or (is_matcher(old) and "$exact" in old and matches(new, old["$exact"])):
+        return old
+    if not isinstance(new, Mapping) or "$exact" in new:  # as strict as can be
+        return new
+    every = old["$all"] if is_matcher(old) and "$all" in old else [old]
+    return {"$all": [*every, *([] if new in every else [new])]}
 
 
 def _is_plain(value: Any) -> bool:
