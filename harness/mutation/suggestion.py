@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from harness.authoring.addition import is_written, merged
+from harness.authoring.differing import candidates
 from harness.authoring.writer import mapping_text
 from harness.errors import FormatError
-from harness.mutation.candidates import candidates
 from harness.mutation.execution import Chain, Run
 from harness.mutation.mutant import Mutant
 from harness.mutation.unchanged import Unchanged

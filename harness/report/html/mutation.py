@@ -27,7 +27,8 @@ def page(found: Mapping[str, Any], shapes: Mapping[str, Mapping[str, Any]]) -> s
     score = found["score"]
     left = sum(each["outcome"] in ("survived", "no_coverage") for each in mutants)
     told = f"{score:.2f}" if score is not None else "–"
-    listed = sorted(mutants, key=lambda each: _ORDER.index(each["outcome"]))[:_MOST_LISTED]
+    quoted = [{**each, "quoted": shlex.quote(each["id"])} for each in mutants]
+    listed = sorted(quoted, key=lambda each: _ORDER.index(each["outcome"]))[:_MOST_LISTED]
     return template("mutation.html").render(
         policy=policy(asset("style.css")),
         style=safe(asset("style.css")),

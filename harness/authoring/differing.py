@@ -1,4 +1,4 @@
-"""Expectations that the unchanged run fulfils, and that the run with a mutant may not: one for each difference."""
+"""Expectations that tell two runs apart: one of them fulfils each, and the other may not."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def candidates(
     """Yield expectations with one key, the most telling ones first.
 
     Args:
-        before: the unchanged run.
-        after: the run with the mutant.
+        before: the run that fulfils them.
+        after: the other one.
         events: the events of both.
-        given: the expectations so far, which the new ones include.
+        given: the expectations so far; a list of theirs is not replaced.
     """
     for key in ("output", "state"):
         values = getattr(before, key), getattr(after, key)
