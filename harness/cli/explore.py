@@ -168,7 +168,7 @@ def _subjects(targets: Sequence[str], agent: str | None, words: str, projects: P
     from harness.explore.subject import of_manifest, of_scenario
     from harness.scenario.app_process import is_app
 
-    files = [each for each in targets if _names_scenarios(each)]  # a folder with an app is its manifest
+    files = [each for each in targets if _names_scenarios(each)]
     for target in targets:
         path = Path(target)
         if target in files:
@@ -190,4 +190,14 @@ def _subjects(targets: Sequence[str], agent: str | None, words: str, projects: P
 
 def _names_scenarios(target: str) -> bool:
     path = Path(target.partition("::")[0])
-    return path.name.endswith(SUFFIXES) or (path.is_dir() and not (path / "langgraph.json").exists())
+    return path.name.endswith(SUFFIXES) or (path.is_dir() and not _is_manifest(path))
+
+
+def _is_manifest(folder: Path) -> bool:
+    """True for a folder that is an agent, as an app or a mesh is one."""
+    from harness.dialects.registry import dialect_of
+
+    try:
+        return dialect_of(folder) is not None
+    except ManifestError:
+        return False

@@ -97,7 +97,7 @@ class Attempts:
         self.shape: Mapping[str, Any] = {}
         """The shape of the graph (`graph_shape`), which of an app is known after the first run."""
         self._scenario, self._settings, self._graph = scenario, settings, graph
-        self._mined, self._declared = mined(graph), graph.declared()
+        self._mined, self._declared = mined(graph, (scenario.file,)), graph.declared()
         self._most_visits = max(_MOST_VISITS, 20 * len(graph.nodes))
         self.draws_faults = bool(plan.faults) and (plan.faults_given or self._declared.handles_faults)
 
@@ -117,8 +117,9 @@ class Attempts:
         events = result.trace.events if result.trace is not None else []
         if not self.shape and (graph := result.graph or self._graph).nodes:
             self.shape = graph_shape(graph, shown_path(self._scenario.manifests[0]))
-        if result.observed.error is not None and result.observed.error["code"] in NOT_JUDGED:
-            raise _cannot_draw(result.observed.error)
+        error = result.observed.error
+        if drawn.problem or (error is not None and error["code"] in NOT_JUDGED):
+            raise _cannot_draw(drawn.problem or str((error or {})["message"]))
         broken = breach(result.observed, result.graph or self._graph, events, self.plan.laws)
         return Run(result, drawn, given, broken, features_of(events))
 
@@ -144,6 +145,6 @@ def features_of(events: Sequence[Event]) -> frozenset[Feature]:
     )
 
 
-def _cannot_draw(error: Any) -> FormatError:
-    text = f"an effect cannot be drawn: {' '.join(error['message'].splitlines()[0].split())}"
+def _cannot_draw(why: str) -> FormatError:
+    text = f"an effect cannot be drawn: {' '.join(why.splitlines()[0].split())}"
     return FormatError(Problem("cannot-draw", text, hint="answer it in a scenario, and explore that"))

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from harness.errors import Span, UnscriptedCall
 from harness.explore.mining import Mined, shape_schema
-from harness.explore.values import Choose, arguments, broken, instance, wrong_arguments
+from harness.explore.values import Choose, NotDrawable, arguments, broken, instance, wrong_arguments
 from harness.graph.declared import Declared
 from harness.graph.effects import (
     Answer,
@@ -43,7 +43,7 @@ MALFORMED: Final = "malformed"
 FAULTS: Final[Mapping[str, Sequence[str]]] = {
     "llm": (*ERRORS, MALFORMED),
     "http": ("connection", "timeout", MALFORMED),
-    **dict.fromkeys(("tool", "mcp", "agent"), ("timeout", "connection", "server_error")),
+    **dict.fromkeys(("tool", "mcp", "agent", "handler"), ("timeout", "connection", "server_error")),
 }
 """The faults of each kind of call."""
 KINDS_OF_FAULTS: Final = (*ERRORS, MALFORMED)
@@ -113,15 +113,18 @@ class Drawn(LastResponder):
     Attributes:
         most_visits: see `LastResponder`.
         faults: the faults that were drawn, as (kind of call, node, fault).
+        problem: why something could not be drawn.
     """
 
     draw: Draw
     most_visits: int
     faults: list[tuple[str, str, str]] = field(default_factory=list)
+    problem: str = ""
     _ahead: defaultdict[tuple[str, str, str], deque[Mapping[str, Any] | None]] = field(
         default_factory=lambda: defaultdict(deque)
     )
     _stubborn: dict[tuple[str, str], Mapping[str, Any]] | None = None
+    _down: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
     _answered: int = 0
     _tool_rounds: Counter[str] = field(default_factory=Counter)
 
@@ -132,7 +135,11 @@ class Drawn(LastResponder):
     async def answer(self, effect: Effect, state: State) -> Answer | None:
         """Return a drawn answer; None if a person does not answer, and for what cannot be drawn."""
         ahead = self._ahead[_key(effect)]
-        written = ahead.popleft() if ahead else self._draw(effect)
+        try:
+            written = ahead.popleft() if ahead else self._draw(effect)
+        except NotDrawable as error:  # the agent may take it for an error of its own
+            self.problem = str(error)
+            raise
         if written is None:
             return None
         stub = _STUBS.get(effect.kind, ReturnStub).model_validate(written)
@@ -192,6 +199,8 @@ class Drawn(LastResponder):
     def _draw(self, effect: Effect) -> Mapping[str, Any] | None:
         """Draw an answer, as a stub has it. In some runs, the world answers a node as it did before."""
         own = effect.kind, effect.node or effect.name
+        if own in self._down:
+            return self._down[own]
         if self._stubborn is not None and own in self._stubborn:
             return self._stubborn[own]
         make = _ANSWERS.get(effect.kind)
@@ -199,6 +208,8 @@ class Drawn(LastResponder):
             return None
         fault = self._fault(effect)
         written = fault if fault is not None else make(self, effect)
+        if fault is not None and "tool_calls" not in fault and self.draw.choose(2):
+            self._down[own] = fault  # for the rest of the run, so that retries do not help
         is_said = fault is None and written is not None and "tool_calls" not in written
         if self._stubborn is not None and is_said and not isinstance(effect, HumanCall):
             self._stubborn[own] = written or {}  # a model may never be content; a person gives up
@@ -210,6 +221,8 @@ class Drawn(LastResponder):
         if not kinds or not self.draw.rarely(_FAULT_OF):
             return None
         if any(node == effect.node for _, node, _ in self.faults):
+            return None
+        if isinstance(effect, HandlerCall) and effect.node not in self.draw.declared.fallible:
             return None
         kind = self.draw.one_of(kinds)
         written: Mapping[str, Any] | None = {"error": kind}
@@ -242,8 +255,18 @@ class Drawn(LastResponder):
         draw = self.draw
         schema = draw.declared.results.get((effect.kind, effect.name))
         if schema is not None:
-            return {"return": draw.value(schema)}
+            is_free = isinstance(effect, HandlerCall)
+            return {"return": draw.value(self._read_later(schema) if is_free else schema)}
         return {"return": self._undeclared(effect)}
+
+    def _read_later(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the schema of what a handler may write, which has all that code reads and no code writes."""
+        mined, properties = self.draw.mined, dict(schema.get("properties", {}))
+        read = [key for key in properties if key in mined.read_by_code and key not in mined.written]
+        for key in read:
+            if mined.reads.get(key) and properties[key].get("type") in ("object", "array"):
+                properties[key] = {"allOf": [properties[key], self.draw.shape(key)]}
+        return {**schema, "properties": properties, "required": [*schema.get("required", ()), *read]}
 
     def _undeclared(self, effect: Effect) -> Any:
         read = self.draw.shape(effect.name)
@@ -288,7 +311,8 @@ def _key(effect: Effect) -> tuple[str, str, str]:
 
 def _schema_of(call: LLMCall, declared: Declared) -> Mapping[str, Any] | None:
     """Return the schema that a reply must have; None if it is free."""
-    if call.response_format is not None and (schema := schema_of(call.response_format)):
+    is_schema = call.response_format is not None and call.response_format.get("type") != "json_object"
+    if is_schema and (schema := schema_of(call.response_format)):
         return dict(schema)
     if forced := call.forced_tool:
         return next((tool.schema for tool in call.tools if tool.name == forced), None)
@@ -364,4 +388,15 @@ def _input(draw: Draw) -> Any:
     declared = draw.declared
     if declared.takes_text and (declared.input is None or draw.choose(2) == 0):
         return draw.text()
-    return draw.value(declared.input) if declared.input is not None else {}
+    return draw.value(_of_caller(declared.input, draw.mined)) if declared.input is not None else {}
+
+
+def _of_caller(schema: Mapping[str, Any], mined: Mined) -> Mapping[str, Any]:
+    """Return a schema of inputs without what may be left out and the code of the agent writes, such as counters."""
+    written = mined.written.difference(schema.get("required", ()))
+    if not written.intersection(schema.get("properties", ())):
+        return schema
+    return {
+        **schema,
+        "properties": {key: each for key, each in schema["properties"].items() if key not in written},
+    }

@@ -21,9 +21,8 @@ from harness.explore.search import Cover, Found, Reached
 from harness.explore.streams import run_tasks
 from harness.explore.subject import Subject
 from harness.explore.unreached import Unreached, coverage, unreached
-from harness.explore.written import Keys, keys_of, shortened
+from harness.explore.written import Keys, forever, keys_of, shortened
 from harness.graph.effects import EFFECTS
-from harness.graph.model import Graph
 from harness.report.traces import restored
 from harness.scenario import SUFFIXES
 from harness.scenario.load import load_file
@@ -32,6 +31,9 @@ from harness.scenario.run import run_scenario
 from harness.settings import Projects
 from harness.source.display import clip
 from harness.time.real import real
+
+_MOST_VISITS: Final = 60_000
+"""Visits of nodes in which the scenario of a finding is shortened: that of an endless run takes many."""
 
 
 @dataclass(frozen=True)
@@ -80,16 +82,24 @@ def confirmed(found: Found, subject: Subject, out: Path) -> Finding | None:
     }
     expect = dict(broken.expect) or {"status": "completed"}
 
-    def is_same(shorter: Keys) -> bool:
-        outcome = subject.trial(file, {**shorter, "allow_unused": True, "expect": expect})
-        return outcome is not None and shows(outcome, broken, subject.graph)
+    visits = 0
 
-    if not is_same(keys):
+    def is_same(shorter: Keys) -> bool:
+        nonlocal visits
+        if visits > _MOST_VISITS:
+            return False
+        outcome = subject.trial(file, {**shorter, "allow_unused": True, "expect": expect})
+        visits += sum(outcome.observed.visits.values()) if outcome is not None else 0
+        return outcome is not None and shows(outcome, broken)
+
+    candidates = [*(forever(keys, each) for each in (True, False) if broken.type == "endless"), keys]
+    shown = next(filter(is_same, candidates), None)
+    if shown is None:
         return None
-    keys = shortened(keys, subject.declared, is_same)
+    keys = shortened(shown, subject.declared, is_same)
     written = {**keys, "expect": expect}
     outcome = subject.trial(file, written)
-    if outcome is None or not shows(outcome, broken, subject.graph):
+    if outcome is None or not shows(outcome, broken):
         return None
     return Finding(id_, broken, written, found.runs_until, found.seconds)
 
@@ -100,13 +110,13 @@ def identity(broken: Breach) -> str:
     return f"{words[:50].rstrip('-')}-{sha256(broken.key.encode()).hexdigest()[:6]}"
 
 
-def shows(outcome: Outcome, broken: Breach, graph: Graph) -> bool:
+def shows(outcome: Outcome, broken: Breach) -> bool:
     """True if the run of a scenario fails by this breach."""
     if outcome.verdict != "failed":
         return False
     if not broken.expect:
         return outcome.observed.status in ("failed", "timeout") and (
-            failure(outcome.observed, graph).key == broken.key
+            failure(outcome.observed).key == broken.key
         )
     return any(not each.passed and each.name.partition("[")[0] in broken.expect for each in outcome.checks)
 
@@ -305,4 +315,4 @@ def _shows_in(file: Path, finding: Finding, subject: Subject) -> bool:
     except SourceError:
         return False
     outcomes = [outcome for each in scenarios for outcome in run_scenario(each, subject.settings)]
-    return any(shows(outcome, finding.breach, subject.graph) for outcome in outcomes)
+    return any(shows(outcome, finding.breach) for outcome in outcomes)

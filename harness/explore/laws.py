@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Final, Literal
 
-from harness.errors import ExpressionError, Span
+from harness.errors import Span
 from harness.graph.declared import Schema
 from harness.graph.events import EventGraph
 from harness.graph.model import Graph
@@ -32,9 +31,10 @@ NOT_JUDGED: Final = ("unscripted-call", "world", "real-timeout", "harness-broke"
 _ENDLESS: Final = ("endless-loop", "too-many-steps", "too-many-starts")
 _ENDLESS_TYPES: Final = ("GraphRecursionError",)
 _OF_FAULTS: Final = {exception.__name__ for exception, _ in KINDS.values()}
-_QUOTES: Final = "'\""
-_DRAWN: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\d+(?:\.\d+)?|(?<= of )[a-z]+(?: and [a-z]+)?(?= in )")
-"""The parts of a message that depend on what was drawn: texts, numbers, and types of operands."""
+_DRAWN: Final = re.compile(
+    r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\d+(?:\.\d+)?|(?<= of )[a-z]+(?: and [a-z]+)?(?= in )", re.DOTALL
+)
+"""The parts of a message that may depend on what was drawn: texts, remarks, numbers, and types of operands."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def _breaches(
     if observed.status == "failed" and not any(
         _is_allowed(observed.error or {}, each) for each in laws.allow
     ):
-        yield failure(observed, graph)
+        yield failure(observed)
     if observed.status == "completed":
         yield from _never_started(observed, graph, events)
         yield from _against_declared(observed, graph)
@@ -86,7 +86,7 @@ def _is_allowed(error: Mapping[str, Any], meant: Allowed) -> bool:
     )
 
 
-def failure(observed: Observation, graph: Graph) -> Breach:
+def failure(observed: Observation) -> Breach:
     """Return the breach of a run that failed or did not end in time."""
     error = observed.error
     if error is None:
@@ -97,9 +97,7 @@ def failure(observed: Observation, graph: Graph) -> Breach:
     cause = clip(f"{error['type']}{node}: {' '.join(error['message'].split())}", 200)
     if error["code"] in _ENDLESS or error["type"] in _ENDLESS_TYPES:
         return _endless(observed, cause, place)
-    at = place if frame else f"{error['node']} {_without_drawn(error['message'], graph)}"
-    if error["code"] == ExpressionError.code and error["where"]:  # its place is that of the expression
-        at = f"{error['where']} {_DRAWN.sub('…', error['message'])}"
+    at = place if frame else f"{error['node']} {place} {_DRAWN.sub('…', error['message'])}"
     if error["type"] in _OF_FAULTS and frame is None:  # which of them it is makes no difference to the node
         return Breach("crash", cause, place, f"fault {error['node']}", f"{error['node'] or ''}")
     about = f"{error['node'] or ''} {error['type']}"
@@ -111,21 +109,6 @@ def _endless(observed: Observation, cause: str, where: str | None) -> Breach:
     most = max(observed.visits.values(), default=0)
     often = sorted(node for node, number in observed.visits.items() if number * 2 > most)
     return Breach("endless", cause, where, f"endless {often}", " ".join(often[:3]))
-
-
-def _without_drawn(message: str, graph: Graph) -> str:
-    """Return a message without numbers, and without quoted texts that the manifest does not have."""
-    known = _source_text(graph)
-
-    def replaced(found: re.Match[str]) -> str:
-        return found[0] if found[0][0] in _QUOTES and found[0][1:-1] in known else "…"
-
-    return _DRAWN.sub(replaced, message)
-
-
-@lru_cache(16)
-def _source_text(graph: Graph) -> str:
-    return "\n".join(path.read_text("utf-8", "replace") for path in graph.sources if path.is_file())
 
 
 def _broken_invariants(observed: Observation, laws: Exploration) -> Iterator[Breach]:

@@ -57,12 +57,16 @@ class Mined:
         numbers: those that conditions compare with, each with its neighbours.
         reads: the shape of what expressions, templates and code read.
         compared: the values that what is at a path of `reads` is compared with.
+        written: the keys of mappings that code makes.
+        read_by_code: the names at the beginning of `reads` that code looks up.
     """
 
     words: tuple[str, ...] = ()
     numbers: tuple[float, ...] = ()
     reads: Reads = field(default_factory=dict)
     compared: Mapping[tuple[str, ...], Sequence[Any]] = field(default_factory=dict)
+    written: frozenset[str] = frozenset()
+    read_by_code: frozenset[str] = frozenset()
 
 
 def mined(graph: Graph, further: tuple[Path, ...] = ()) -> Mined:
@@ -87,6 +91,7 @@ def _mined(
         if path.suffix != ".py":
             texts += _scalars(_value(path), {*names, *labels}, found)
     expressions = [text for text in (*labels, *texts) if _read_text(text, found)]
+    by_others = set(found.reads)
     for path in _modules(files, texts):
         read_python(path, found)
     compared = (*found.words, *(label for label in labels if label not in expressions))
@@ -105,6 +110,8 @@ def _mined(
         tuple(numbers),
         found.reads,
         found.compared,
+        frozenset(found.keys),
+        frozenset(found.reads.keys() - by_others),
     )
 
 

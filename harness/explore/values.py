@@ -5,7 +5,7 @@ The answers of models and tools are made of them, and faulty answers that do not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from harness.explore.alternatives import NotDrawable as NotDrawable
@@ -28,7 +28,7 @@ def instance(schema: Any, choose: Choose, words: Sequence[str] = ()) -> Any:
 
 
 def broken(schema: Any, choose: Choose) -> str:
-    """Draw a text that is not JSON, or that is JSON but not valid under the schema: a reply of a model at fault.
+    """Draw a text that is no JSON, or that lacks a key which it must have: a reply of a model at fault.
 
     Raises:
         NotDrawable: no value was found that is valid, and could be broken.
@@ -42,8 +42,30 @@ def broken(schema: Any, choose: Choose) -> str:
             return ""
         case 2:
             return written[: len(written) // 2] + "…"  # cut off: never JSON, as `…` is none outside of a text
-    spoilt = _spoilt(value, choose, schema_validator(schema).is_valid)
-    return refusal if spoilt is _NONE else as_text(spoilt)
+    is_valid, paths = schema_validator(schema).is_valid, list(_keys(value))
+    at = choose(len(paths)) if paths else 0
+    for attempt in range(min(_TRIES, len(paths))):
+        lacking = _without(value, paths[(at + attempt) % len(paths)])
+        if not is_valid(lacking):
+            return as_text(lacking)
+    return refusal
+
+
+def _keys(value: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of each key in a value."""
+    is_mapping = isinstance(value, dict)
+    for at, part in value.items() if is_mapping else enumerate(value) if isinstance(value, list) else ():
+        yield from [(at,)] if is_mapping else []
+        yield from ((at, *path) for path in _keys(part))
+
+
+def _without(value: Any, path: tuple[Any, ...]) -> Any:
+    changed = value.copy()
+    if len(path) > 1:
+        changed[path[0]] = _without(value[path[0]], path[1:])
+    else:
+        del changed[path[0]]
+    return changed
 
 
 def arguments(tool: ToolSpec, choose: Choose, words: Sequence[str] = ()) -> dict[str, Any]:

@@ -56,6 +56,25 @@ def _repeated(stubs: Sequence[Any]) -> list[Any]:
     return [*stubs[:alike], {**(last if isinstance(last, Mapping) else {"reply": last}), "times": "any"}]
 
 
+def forever(keys: Keys, only_last: bool) -> Keys:
+    """Return a scenario in which the last answer of each list is given for ever; `only_last`: and no other is."""
+    found = dict(keys)
+    for effect in EFFECTS.values():
+        entries = found.get(effect.key)
+        if isinstance(entries, Mapping):
+            found[effect.key] = {name: _forever(stubs, only_last) for name, stubs in entries.items()}
+        elif isinstance(entries, list):
+            found[effect.key] = _forever(entries, only_last)
+    return found
+
+
+def _forever(stubs: Any, only_last: bool) -> Any:
+    if not isinstance(stubs, list) or not stubs:
+        return stubs
+    last = stubs[-1] if isinstance(stubs[-1], Mapping) else {"reply": stubs[-1]}
+    return [*(() if only_last else stubs[:-1]), {**last, "times": "any"}]
+
+
 def shortened(keys: Keys, declared: Declared, is_same: Callable[[Keys], bool]) -> Keys:
     """Return a scenario without any part that can be left out while it still shows the same.
 

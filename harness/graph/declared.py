@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,7 @@ class Declared:
             tools of agents are by their URL, in which `*` stands for any text.
         servers: the tools of MCP servers, as far as they are declared, by the id of the server.
         handles_faults: something in the manifest handles failures: a retry, a fallback, an error branch, a default.
+        fallible: the nodes whose handlers may fail, as the manifest has a retry or a fallback for them.
     """
 
     input: Schema | None = None
@@ -35,3 +36,4 @@ class Declared:
     results: Mapping[tuple[str, str], Schema] = field(default_factory=dict)
     servers: Mapping[str, Sequence[ToolSpec]] = field(default_factory=dict)
     handles_faults: bool = False
+    fallible: Collection[str] = ()

@@ -228,13 +228,13 @@ def test_a_broken_reply_is_not_json_or_not_valid(name: str) -> None:
         assert not validator(schema).is_valid(value)
 
 
-def test_broken_replies_are_prose_cut_off_or_lack_a_key_or_have_a_wrong_type() -> None:
+def test_broken_replies_are_prose_cut_off_or_lack_a_key() -> None:
     texts = drawn(lambda choose: broken(Intent.model_json_schema(), choose))
     assert {"I cannot answer that.", ""} <= set(texts)
     assert broken(Intent.model_json_schema(), simplest) == "I cannot answer that."
     found = [json.loads(text) for text in texts if text.startswith("{") and text.endswith("}")]
     assert any("intent" not in value for value in found)
-    assert any("intent" in value and value["intent"] is None for value in found)
+    assert not any(value.get("intent", "") is None for value in found)
     nested = drawn(lambda choose: broken(Decision.model_json_schema(), choose), 500)
     assert any(text.startswith(('{"action": {"because"', '{"action": {"amount"')) for text in nested)
 

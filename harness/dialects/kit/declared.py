@@ -112,7 +112,8 @@ def first_read(
 ) -> list[str]:
     """Return the keys that a node reads which no node can have written when it first runs.
 
-    A node that writes the key itself counts as one that sets it: so does a counter.
+    A node that writes the key itself counts as one that sets it: so does a counter. Nor is a key among them that
+    another node makes, without reading it, on a way that does not lead there: it is missing then.
 
     Args:
         edges: source and target of all edges, those of START included.
@@ -120,9 +121,15 @@ def first_read(
         writes: the keys that nodes write.
     """
     found: dict[str, None] = {}
+    reads = list(reads)
     for node, key in reads:
-        writers = {writer for writer, keys in writes.items() if key in keys}
         before = reachable(START, [edge for edge in edges if edge[0] != node])
-        if node not in writers and not any(node in reachable(one, edges) for one in writers & before):
+        writers = before & {writer for writer, keys in writes.items() if key in keys}
+        makes = any((each, key) not in reads for each in writers)
+        if (
+            key not in writes.get(node, ())
+            and not makes
+            and not any(node in reachable(one, edges) for one in writers)
+        ):
             found[key] = None
     return list(found)

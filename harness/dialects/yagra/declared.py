@@ -41,7 +41,9 @@ def declared_data(
     fields = workflow.state_schema
     known = {key for keys in writes.values() for key in keys}
     maybe = [name for name in fields if handlers and name not in known]
+    gathered = [name for name in maybe if fields[name].is_reduced_list]
     lists = {edge.fan_out.items_key for edge in workflow.edges if edge.fan_out is not None}
+    mapped = {edge.target for edge in workflow.edges if edge.fan_out is not None}
     given = {key: _given(workflow, key, lists) for key in (*first, *maybe) if not fields or key in fields}
     types = {name: TYPES.get(field.type, {"type": "array"}) for name, field in fields.items()}
     state = object_schema(types, ()) if fields else None
@@ -50,19 +52,24 @@ def declared_data(
         nodes = [node for node in handlers if node.handler == name]
         labels = _labels(workflow, nodes)
         required = {key: given[key] for node in nodes for key in needed[node.id] if key in given} | labels
-        optional = {key: given[key] for key in maybe}
+        is_mapped = any(node.id in mapped for node in nodes)  # of its calls, only lists are put together
+        optional = {key: given[key] for key in (gathered or maybe if is_mapped else maybe)}
         results["handler", name] = object_schema({**optional, **required}, required)
     for node, resolved in zip(workflow.nodes, params, strict=True):
         if node.handler == "structured_llm":
             with suppress(ModelParamsError):  # the node will fail
                 results["llm", node.id] = schema_of(resolved.values.get(SCHEMA)).model_json_schema()
     return Declared(
-        input=object_schema(given, [key for key in given if key in first and key not in from_handlers]),
+        input=object_schema(
+            {key: each for key, each in given.items() if key in first or key not in gathered},
+            [key for key in given if key in first and key not in from_handlers],
+        ),
         takes_text=TEXT_INPUT in given,
         output=state,
         state=state,
         results=results,
         handles_faults=any(node.retry or node.fallback for node in workflow.nodes),
+        fallible=[node.id for node in handlers if node.retry or node.fallback],
     )
 
 
