@@ -120,6 +120,8 @@ class Attempts:
         error = result.observed.error
         if drawn.problem or (error is not None and error["code"] in NOT_JUDGED):
             raise _cannot_draw(drawn.problem or str((error or {})["message"]))
+        if result.observed.status == "timeout" and drawn.is_silent:  # a person may take as long
+            return Run(result, drawn, given, None, features_of(events))
         broken = breach(result.observed, result.graph or self._graph, events, self.plan.laws)
         return Run(result, drawn, given, broken, features_of(events))
 

@@ -114,12 +114,14 @@ class Drawn(LastResponder):
         most_visits: see `LastResponder`.
         faults: the faults that were drawn, as (kind of call, node, fault).
         problem: why something could not be drawn.
+        is_silent: a person does not answer.
     """
 
     draw: Draw
     most_visits: int
     faults: list[tuple[str, str, str]] = field(default_factory=list)
     problem: str = ""
+    is_silent: bool = False
     _ahead: defaultdict[tuple[str, str, str], deque[Mapping[str, Any] | None]] = field(
         default_factory=lambda: defaultdict(deque)
     )
@@ -287,6 +289,7 @@ class Drawn(LastResponder):
         self._answered += 1
         kind = draw.choose(8) if self._answered <= _MOST_HUMAN_ANSWERS else 7
         if kind == 7:
+            self.is_silent = True
             return None
         if decisions := _decisions(effect.args.get("value")):
             return {"reply": {"decisions": [{"type": draw.one_of(each)} for each in decisions]}}

@@ -30,7 +30,7 @@ NOT_JUDGED: Final = ("unscripted-call", "world", "real-timeout", "harness-broke"
 """The codes of errors that say nothing about the agent."""
 _ENDLESS: Final = ("endless-loop", "too-many-steps", "too-many-starts")
 _ENDLESS_TYPES: Final = ("GraphRecursionError",)
-_OF_FAULTS: Final = {exception.__name__ for exception, _ in KINDS.values()}
+_OF_FAULTS: Final = {*KINDS, *(exception.__name__ for exception, _ in KINDS.values())}
 _DRAWN: Final = re.compile(
     r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\d+(?:\.\d+)?|(?<= of )[a-z]+(?: and [a-z]+)?(?= in )", re.DOTALL
 )

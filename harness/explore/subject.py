@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,8 +27,8 @@ from harness.source.display import did_you_mean
 from harness.source.document import parse, shown_path
 from harness.units import instant_text
 
-LONG_S: Final = 3600
-"""The limit of virtual seconds of a run that no scenario limits: retries and people may take long."""
+PATIENCE_S: Final = 86_400.0
+"""The virtual seconds that a run of a manifest may take: people and joins may wait longer than scenarios do."""
 _USUAL_S: Final = 30
 """The limit of a scenario that gives none."""
 
@@ -76,7 +76,7 @@ class Subject:
     def keys_for(self, events: Sequence[Event]) -> Keys:
         """Return the keys that a scenario of a run has besides its input and world."""
         is_long = any(event["at"] > _USUAL_S for event in events[-1:]) and "timeout" not in self.keys
-        return {**self.keys, **({"timeout": LONG_S} if is_long else {})}
+        return {**self.keys, **({"timeout": PATIENCE_S} if is_long else {})}
 
     def head(self, file: Path) -> Keys:
         """Return the other keys of a file with its scenarios."""
@@ -118,10 +118,10 @@ def of_manifest(manifest: Path, agent: str | None, projects: Projects) -> Iterat
         file = manifest.with_name(manifest.name.partition(":")[0] + SUFFIXES[0])
         settings = projects.around(manifest.parent.resolve())
         head = {"harness": 1, "manifest": manifest.name}
-        long = {"timeout": LONG_S}
-        text = file_text(head, [{"name": f"explored {name or ''}".strip(), **long, **keys}])
+        text = file_text(head, [{"name": f"explored {name or ''}".strip(), **keys}])
         document = parse(text, file=shown_path(file), yaml="1.2", error=FormatError)
         [scenario] = load_file(file, settings, document=document).scenarios
+        scenario = replace(scenario, timeout_s=PATIENCE_S)
         graph = graph_outside_runs(scenario, settings)
         shown = f"{manifest}" + (f" {name}" if name else "")
         yield Subject(shown, scenario, graph, settings, keys, {})

@@ -1,0 +1,201 @@
+"""Exploration finds planted defects in small agents of several dialects, and nothing in sound ones."""
+
+# ruff: noqa: E501
+from pathlib import Path
+
+import pytest
+
+from harness.explore.attempt import Plan
+from harness.explore.drawn import KINDS_OF_FAULTS
+from harness.explore.exploration import Explored, explore
+from harness.explore.subject import of_manifest
+from harness.scenario.load import load_file
+from harness.scenario.outcome import Outcome
+from harness.scenario.run import run_scenario
+from harness.settings import Projects, Settings
+
+SHERMA = """
+manifest_version: 1
+llms: [{id: m, version: "1.0.0", provider: openai, model_name: gpt-4o-mini}]
+default_llm: {id: m}
+agents:
+  desk:
+    state: {fields: [{name: messages, type: list, default: []}, %s]}
+    graph: {entry_point: read, nodes: [%s], edges: [%s]}
+"""
+READ = (
+    "{name: read, type: call_llm, args: {prompt: [{role: messages, content: state.messages}], "
+    "response_format: {name: r, schema: {type: object, properties: {%s}, required: [%s]}}, "
+    "state_updates: {found: json(llm_response.content)}}, on_error: {fallback: sorry}}, "
+    "{name: sorry, type: set_state, args: {values: {said: '\"sorry\"'}}}, "
+    "{name: act, type: set_state, args: {values: {said: '%s'}}}"
+)
+TO_ACT = "{source: read, branches: [{condition: '%s', target: act}], default: sorry}"
+FIELDS = "{name: found, type: dict, default: {}}, {name: said, type: str, default: ''}"
+COUNTS = "total: {type: integer, minimum: 0}, people: {type: integer, minimum: 0}"
+COUNTER = "{name: n, type: int%s}"
+
+
+def sherma(properties: str, required: str, act: str, when: str, fields: str = "") -> str:
+    """Return an agent that reads a reply with a schema, and acts on some replies."""
+    return SHERMA % (FIELDS + fields, READ % (properties, required, act), TO_ACT % when)
+
+
+def writer(bound: str, fallback: str = "") -> str:
+    """Return an agent that writes until a reply is `good`."""
+    call = "args: {prompt: [{role: messages, content: state.messages}], state_updates: {text: llm_response.content, n: state.n + 1}}"
+    nodes = f"{{name: read, type: call_llm, {call}{fallback}}}, {{name: end, type: set_state, args: {{values: {{n: '0'}}}}}}"
+    edge = f"{{source: read, branches: [{{condition: 'state.text != \"good\"{bound}', target: read}}], default: end}}"
+    return SHERMA % ("{name: text, type: str, default: ''}, {name: n, type: int, default: 0}", nodes, edge)
+
+
+YAGRA = """
+version: "1.0"
+start_at: sort
+end_at: [pay, ask]
+state_schema: {mail: {type: str}, kind: {type: str}, text: {type: str}, __next__: {type: str}}
+nodes:
+  - {id: sort, handler: llm, params: {prompt_ref: "prompts.yaml#sort", model: {provider: openai, name: m}%s}
+  - {id: pay, handler: pay}
+  - {id: ask, handler: ask}
+edges: [%s]
+"""
+PROMPTS = 'sort: {system: Sort., user: "{mail}"}\n'
+LOKI = """
+name: shop
+version: "1.0"
+model: anthropic:claude-sonnet-4-6
+start: find
+nodes:
+  find:
+    type: llm
+    prompt: "{{initial_prompt}}"
+    output_schema:
+      type: object
+      properties: {items: {type: array, items: {type: string}%s}}
+      required: [items]
+    fallback: lost
+    next: sold
+  sold: {type: end, output: "{{items[0]}}"}
+  lost: {type: end, output: nothing}
+"""
+MESH = """
+name: mesh
+version: "1.0.0"
+manager: {model: gpt-4o-mini}
+entry_points: [{name: order, target: intake}]
+agents:
+  intake:
+    agent_type: llm
+    model: gpt-4o-mini
+    prompt: Read.
+    yields: {count: number}
+    can_call:
+      - agent: kiln
+      - {agent: discount, condition: "calling_agent_response.count >= 20"}
+  kiln: {agent_type: llm, model: gpt-4o-mini, prompt: Days.}
+  discount: {agent_type: llm, model: gpt-4o-mini, prompt: Percent.}
+  quote: {agent_type: llm, model: gpt-4o-mini, prompt: Offer., wait_for: "kiln AND discount%s", wait_for_timeout: 60}
+"""
+FLOW = """
+agentspec_version: 25.4.1
+component_type: Flow
+name: flow
+start_node: {$component_ref: start}
+nodes: [{$component_ref: start}, {$component_ref: sort}, {$component_ref: choose}, {$component_ref: find}, {$component_ref: tell}, {$component_ref: end}]
+control_flow_connections:
+  - {component_type: ControlFlowEdge, name: a, from_node: {$component_ref: start}, to_node: {$component_ref: sort}}
+  - {component_type: ControlFlowEdge, name: b, from_node: {$component_ref: sort}, to_node: {$component_ref: choose}}
+  - {component_type: ControlFlowEdge, name: c, from_node: {$component_ref: choose}, from_branch: lost, to_node: {$component_ref: find}}
+  - {component_type: ControlFlowEdge, name: d, from_node: {$component_ref: choose}, from_branch: default, to_node: {$component_ref: %s}}
+  - {component_type: ControlFlowEdge, name: e, from_node: {$component_ref: find}, to_node: {$component_ref: tell}}
+  - {component_type: ControlFlowEdge, name: f, from_node: {$component_ref: tell}, to_node: {$component_ref: end}}
+data_flow_connections:
+  - {component_type: DataFlowEdge, name: g, source_node: {$component_ref: sort}, source_output: generated_text, destination_node: {$component_ref: choose}, destination_input: kind}
+  - {component_type: DataFlowEdge, name: h, source_node: {$component_ref: find}, source_output: place, destination_node: {$component_ref: tell}, destination_input: place}
+$referenced_components:
+  start: {component_type: StartNode, name: start}
+  sort: {component_type: LlmNode, name: sort, llm_config: {component_type: OpenAiConfig, name: m, model_id: m}, prompt_template: Sort.}
+  choose: {component_type: BranchingNode, name: choose, inputs: [{title: kind, type: string}], mapping: {lost: lost}}
+  find: {component_type: ToolNode, name: find, tool: {component_type: ServerTool, name: find, outputs: [{title: place, type: string}]}}
+  tell: {component_type: OutputMessageNode, name: tell, message: "In {{place}}."}
+  end: {component_type: EndNode, name: end}
+"""
+LABELLED = "{source: sort, target: pay, condition: pay}, {source: sort, target: ask, condition: ask}"
+RUNS = 96
+
+PLANTED = {
+    "missing default": ("w.yaml", sherma("kind: {type: string}", "kind", "\"late\"', n: 'state.n + 1", 'state.found.kind == "complaint"', ", " + COUNTER % ""), "crash", "act"),
+    "optional key read": ("w.yaml", sherma("kind: {type: string}, why: {type: string}", "kind", "state.found.why", 'state.found.kind == "reject"'), "crash", "act"),
+    "division": ("w.yaml", sherma(COUNTS, "total, people", "string(state.found.total / state.found.people)", "state.found.total > 0"), "crash", "act"),
+    "empty list": ("w.yaml", sherma("sure: {type: boolean}, items: {type: array, items: {type: string}}", "sure, items", "state.found.items[0]", "state.found.sure"), "crash", "act"),
+    "wrong type": ("w.yaml", sherma("kind: {type: string}, stars: {type: string}", "kind, stars", 'state.found.stars < 3 ? "bad" : "good"', 'state.found.kind == "food"'), "crash", "act"),
+    "unbounded loop": ("w.yaml", writer(""), "endless", "read"),
+    "no default": ("w.yaml", YAGRA % ("}", LABELLED), "crash", "sort"),
+    "unhandled fault": (
+        "w.yaml",
+        sherma("kind: {type: string}", "kind", "", 'state.found.kind != "order"').replace(
+            "type: set_state, args: {values: {said: ''}}",
+            "type: call_llm, args: {prompt: [{role: messages, content: state.messages}], state_updates: {said: llm_response.content}}",
+        ),
+        "unhandled-fault",
+        "act",
+    ),
+    "empty list in a template": ("graph.yaml", LOKI % "", "crash", "sold"),
+    "join that never fires": ("config.yaml", MESH % "", "crash", "quote"),
+    "value on one branch": ("w.yaml", FLOW % "tell", "crash", "tell"),
+}  # fmt: skip
+
+SOUND = {
+    "default": ("w.yaml", sherma("kind: {type: string}", "kind", "\"late\"', n: 'state.n + 1", 'state.found.kind == "complaint"', ", " + COUNTER % ", default: 0")),
+    "guarded": ("w.yaml", sherma(COUNTS, "total, people", "string(state.found.total / state.found.people)", "state.found.people > 0")),
+    "bounded loop": ("w.yaml", writer(" && state.n < 8", ", on_error: {retry: {max_attempts: 2, strategy: fixed, delay: 1}, fallback: end}")),
+    "default of a list": ("graph.yaml", LOKI.replace("start:", "initial_state: {items: [nothing]}\nstart:") % ", minItems: 1"),
+    "no value needed": ("w.yaml", FLOW % "end"),
+}  # fmt: skip
+
+
+def run_file(file: Path) -> list[Outcome]:
+    """Run the scenarios of a file."""
+    return [made for each in load_file(file, Settings()).scenarios for made in run_scenario(each, Settings())]
+
+
+def explored(folder: Path, name: str, text: str, runs: int) -> Explored:
+    """Explore a manifest with seed 0."""
+    (folder / "prompts.yaml").write_text(PROMPTS, encoding="utf-8")
+    (folder / name).write_text(text, encoding="utf-8")
+    projects = Projects()
+    manifest = folder if name == "graph.yaml" else folder / name
+    [subject] = of_manifest(manifest, None, projects)
+    return explore(
+        subject,
+        Plan(runs=runs, seconds=None, seed=0, faults=KINDS_OF_FAULTS),
+        projects,
+        folder,
+        jobs=1,
+        out=folder / "found",
+        cover=None,
+        progress=lambda _subject, _merged: None,
+    )
+
+
+@pytest.mark.parametrize("defect", PLANTED)
+def test_a_planted_defect_is_found_and_its_scenario_fails(defect: str, tmp_path: Path) -> None:
+    name, text, kind, node = PLANTED[defect]
+    done = explored(tmp_path, name, text, RUNS)
+    found = {file: finding.breach for file, finding in done.findings.items()}
+    assert (kind, True) in [(breach.type, node in breach.cause) for breach in found.values()], found
+    for file in found:
+        [outcome] = run_file(file)
+        assert outcome.verdict == "failed"
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_nothing_is_found_in_a_sound_agent(name: str, tmp_path: Path) -> None:
+    done = explored(tmp_path, *SOUND[name], RUNS)
+    assert [finding.breach for finding in done.findings.values()] == []
+
+
+def test_a_drawn_text_that_the_manifest_has_does_not_split_a_finding(tmp_path: Path) -> None:
+    done = explored(tmp_path, "w.yaml", YAGRA % ("}", LABELLED), 120)
+    assert len(done.findings) == 1
