@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from typing import Annotated, Any, ClassVar, Final, Literal, get_args
+from urllib.parse import urlsplit
 
 from langchain_core.messages import BaseMessage
 from pydantic import (
@@ -469,7 +470,17 @@ class RemoteCall(ComponentWithIO):
     query_params: dict[str, Any] = Field(default_factory=dict)
     headers: dict[str, Any] = Field(default_factory=dict)
     sensitive_headers: Annotated[dict[str, Any], _NULL_IS_NONE_GIVEN] = Field(default_factory=dict)
+    url_allow_list: list[str] | None = None
     retry_policy: RetryPolicy | None = None
+
+    def allows(self, url: str) -> bool:
+        """True if a rendered URL has the scheme and authority, and the beginning of the path, of an allowed one."""
+        found = urlsplit(url)
+        return self.url_allow_list is None or any(
+            (found.scheme, found.netloc.lower()) == (allowed.scheme, allowed.netloc.lower())
+            and (found.path or "/").startswith(allowed.path or "/")
+            for allowed in map(urlsplit, self.url_allow_list)
+        )
 
     @property
     def all_headers(self) -> dict[str, Any]:
@@ -584,7 +595,7 @@ class Agent(AgenticComponent, title="an Agent"):
 
 
 class AgentSpecializationParameters(ComponentWithIO, title="AgentSpecializationParameters"):
-    """What a SpecializedAgent adds to an agent (25.4.2)."""
+    """The parameters of a SpecializedAgent, which an agent gets in addition (25.4.2)."""
 
     additional_instructions: str | None = None
     additional_tools: list[Annotated[Tool, ComponentField(Tool)]] | None = None
@@ -667,7 +678,7 @@ class A2AConnectionConfig(Component, title="an A2AConnectionConfig"):
 
 
 class A2ASessionParameters(BaseModel, extra="forbid", strict=True, title="A2A session parameters"):
-    """How long and how often an A2A agent is asked for its answer. Times are in seconds. They have no effect."""
+    """The limits of a session with an A2A agent, which have no effect. Times are in seconds."""
 
     timeout: float = 60.0
     poll_interval: float = 2.0

@@ -82,6 +82,12 @@ class NothingToIterate(HarnessError):
     code = "nothing-to-iterate"
 
 
+class UrlNotAllowed(HarnessError):
+    """A request to a URL that the allow list does not have."""
+
+    code = "url-not-allowed"
+
+
 async def run_map(visit: Visit) -> NodeResult:
     """Run the subflow for each element. The runs start in the order of the list and overlap while they wait.
 
@@ -182,8 +188,14 @@ def request(component: RemoteCall, values: Mapping[str, Any]) -> HTTPCall:
 
 
 async def perform(component: RemoteCall, values: Mapping[str, Any], ctx: NodeContext) -> Any:
-    """Send the request, and return the JSON of the response, else its text. An error status is a warning."""
+    """Send the request, and return the JSON of the response, else its text. An error status is a warning.
+
+    Raises:
+        UrlNotAllowed: the URL is not in the allow list.
+    """
     call = request(component, values)
+    if not component.allows(call.name):
+        raise UrlNotAllowed(f"{component}: {call.name} is not in its url_allow_list")
     reply: HTTPReply = await perform_with_retries(call, component.retry_policy, ctx)
     if reply.status >= 400:
         ctx.warn(f"{component}: {call.args['method']} {call.name} answered {reply.status}")
