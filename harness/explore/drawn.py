@@ -93,7 +93,20 @@ class Draw:
 
     def value(self, schema: Mapping[str, Any]) -> Any:
         """Return an instance of a schema."""
-        return instance(schema, self.choose, self.literals)
+        return instance(self._aimed(schema), self.choose, self.literals)
+
+    def _aimed(self, schema: Any, name: str = "") -> Any:
+        """Return a schema whose texts are mostly those that the graph compares with what has their name."""
+        if not isinstance(schema, Mapping):
+            return schema
+        aimed = dict(schema)
+        for key in ("properties", "$defs"):
+            if isinstance(schema.get(key), Mapping):
+                aimed[key] = {each: self._aimed(part, each) for each, part in schema[key].items()}
+        if "items" in schema:
+            aimed["items"] = self._aimed(schema["items"], name)
+        texts = self.mined.texts.get(name) if schema.get("type") == "string" else None
+        return {**aimed, "examples": texts} if texts else aimed
 
     def shape(self, name: str) -> Mapping[str, Any]:
         """Return the schema of what is read of a result, by the name of what gives it."""

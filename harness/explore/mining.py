@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -67,6 +67,15 @@ class Mined:
     compared: Mapping[tuple[str, ...], Sequence[Any]] = field(default_factory=dict)
     written: frozenset[str] = frozenset()
     read_by_code: frozenset[str] = frozenset()
+
+    @cached_property
+    def texts(self) -> Mapping[str, Sequence[str]]:
+        """The texts that something is compared with, by its name, whatever it is part of."""
+        found: dict[str, list[str]] = {}
+        for path, values in self.compared.items():
+            known = found.setdefault(path[-1], [])
+            known += [each for each in values if isinstance(each, str) and each not in known]
+        return found
 
 
 def mined(graph: Graph, further: tuple[Path, ...] = ()) -> Mined:

@@ -72,7 +72,8 @@ def _numbers_among(words: Sequence[str]) -> Iterator[int | float]:
 def texts(schema: Mapping[str, Any], words: Sequence[str]) -> list[str]:
     """Return texts: of a pattern or a format, if the schema has one; otherwise words, then edges.
 
-    Words are repeated so that two thirds are words. The edges: the empty text, one that is not ASCII, a long one.
+    Half of the words are the examples of the schema. Words are repeated so that two thirds are words. The edges: the
+    empty text, one that is not ASCII, a long one.
     """
     least, most = (
         schema.get("minLength", 0),
@@ -88,6 +89,8 @@ def texts(schema: Mapping[str, Any], words: Sequence[str]) -> list[str]:
         return (text if len(text) >= least else (text or "a") * least)[:most]
 
     usual = list(dict.fromkeys(fitting(word) for word in words or ("a",)))
+    aims = [text for text in schema.get("examples", ()) if isinstance(text, str)]
+    usual = [*aims * (len(usual) // len(aims) or 1), *usual] if aims else usual
     longest = min(most, max(_LONGEST, least))
     edges = [fitting(""), fitting(_NOT_ASCII), fitting((_LONG * (longest // len(_LONG) + 1))[:longest])]
     return usual * -(-2 * len(edges) // len(usual)) + edges * max(1, len(usual) // (2 * len(edges)))

@@ -147,8 +147,8 @@ PLANTED = {
 }  # fmt: skip
 
 SOUND = {
-    "default": ("w.yaml", sherma("kind: {type: string}", "kind", "\"late\"', n: 'state.n + 1", 'state.found.kind == "complaint"', ", " + COUNTER % ", default: 0")),
-    "guarded": ("w.yaml", sherma(COUNTS, "total, people", "string(state.found.total / state.found.people)", "state.found.people > 0")),
+    "default": ("w.yaml", sherma("kind: {type: string}", "kind", "\"late\"', n: 'state.n + 1", 'has(state.found.kind) && state.found.kind == "complaint"', ", " + COUNTER % ", default: 0")),
+    "guarded": ("w.yaml", sherma(COUNTS, "total, people", "string(state.found.total / state.found.people)", "has(state.found.total) && has(state.found.people) && state.found.people > 0")),
     "bounded loop": ("w.yaml", writer(" && state.n < 8", ", on_error: {retry: {max_attempts: 2, strategy: fixed, delay: 1}, fallback: end}")),
     "default of a list": ("graph.yaml", LOKI.replace("start:", "initial_state: {items: [nothing]}\nstart:") % ", minItems: 1"),
     "no value needed": ("w.yaml", FLOW % "end"),
