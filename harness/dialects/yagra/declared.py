@@ -47,7 +47,7 @@ def declared_data(
     given = {key: _given(workflow, key, lists) for key in (*first, *maybe) if not fields or key in fields}
     types = {name: TYPES.get(field.type, {"type": "array"}) for name, field in fields.items()}
     state = object_schema(types, ()) if fields else None
-    results: dict[tuple[str, str], Schema] = {}
+    results = {key: each for graph in inner.values() for key, each in graph.declared().results.items()}
     for name in dict.fromkeys(node.handler for node in handlers):
         nodes = [node for node in handlers if node.handler == name]
         labels = _labels(workflow, nodes)
