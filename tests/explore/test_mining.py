@@ -134,7 +134,7 @@ def test_a_shape_has_all_that_is_read_with_types_by_what_it_is_compared_with(tmp
     expected = {
         "type": "object",
         "properties": {
-            "paid": {},
+            "paid": {"type": "string"},
             "total": {"type": "number"},
             "lines": {"type": "array"},
             "state": {
@@ -142,14 +142,16 @@ def test_a_shape_has_all_that_is_read_with_types_by_what_it_is_compared_with(tmp
                 "properties": {"name": {"type": "string", "examples": ["open"]}},
                 "required": ["name"],
             },
-            "tags": {"type": "array", "minItems": 2, "items": {}},
-            "note": {},
+            "tags": {"type": "array", "minItems": 2, "items": {"type": "string"}},
+            "note": {"type": "string"},
         },
         "required": ["paid", "total", "lines", "state", "tags", "note"],
     }
     assert shape_schema(found, "order") == expected
     assert shape_schema(found, "find_order") == expected
     assert shape_schema(found, "weather") == {}
+    typed = shape_schema(found, "order", {"paid": {"type": "boolean"}})
+    assert typed["properties"]["paid"] == {"type": "boolean"}
 
 
 def test_mining_gives_the_same_again(tmp_path: Path) -> None:
