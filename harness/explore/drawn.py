@@ -60,6 +60,8 @@ _MOST_TOOL_ROUNDS: Final = 4
 """Replies with tool calls that a node gets: after them, the model has what it wanted."""
 _MOST_HUMAN_ANSWERS: Final = 5
 """Answers of people in a run: they give up."""
+_LATE_S: Final = 7_200
+"""The virtual seconds after which a person answers late."""
 _STATUSES: Final = (200, 404, 429, 500)
 
 
@@ -304,17 +306,23 @@ class Drawn(LastResponder):
         if kind == 7:
             self.is_silent = True
             return None
+        late = {"latency": _LATE_S} if draw.rarely(8) else {}
+        return {"reply": self._said(effect, kind), **late}
+
+    def _said(self, effect: HumanCall, kind: int) -> Any:
+        """Draw what a person says: a decision, what the manifest declares or its code reads, an option, a text."""
+        draw = self.draw
         if decisions := _decisions(effect.args.get("value")):
-            return {"reply": {"decisions": [{"type": draw.one_of(each)} for each in decisions]}}
+            return {"decisions": [{"type": draw.one_of(each)} for each in decisions]}
         if (schema := draw.declared.results.get(("human", effect.node))) is not None:
-            return {"reply": draw.value(schema)}
-        read = self.draw.shape("interrupt")
+            return draw.value(schema)
+        read = draw.shape("interrupt")
         if read.get("properties"):
-            return {"reply": draw.value(read)}
+            return draw.value(read)
         offered = _options(effect.args)
         if offered and kind < 5:
-            return {"reply": draw.one_of(offered)}
-        return {"reply": "" if kind == 6 else draw.text()}
+            return draw.one_of(offered)
+        return "" if kind == 6 else draw.text()
 
     def _retrieval(self, effect: Effect) -> Mapping[str, Any]:
         number = self.draw.choose(3)

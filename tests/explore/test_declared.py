@@ -463,14 +463,12 @@ def test_agents_of_a_mesh_answer_with_their_yields_and_what_conditions_read(tmp_
         ("  a: {prompt: hi}", "{}", False),
         ("  a: {prompt: hi}", "{escalation: {targets: []}}", True),
         ("  a: {prompt: hi}", "{escalation: {targets: []}, enabled: false}", False),
-        ("  a: {agent_type: human, fallback_response: {decision: no}}", "{}", True),
+        ("  a: {agent_type: human, fallback_response: {decision: no}}", "{}", False),
         ("  a: {prompt: hi, can_call: [{agent: c}]}\n  b: {prompt: hi}\n  c: {prompt: hi, wait_for: a AND b?}",
-         "{}", True),
-        ("  a: {prompt: hi, can_call: [{agent: c}]}\n  b: {prompt: hi}\n  c: {prompt: hi, wait_for: a AND b}",
          "{}", False),
     ],
 )  # fmt: skip
-def test_a_mesh_handles_faults_by_escalation_fallbacks_and_optional_members(
+def test_a_mesh_handles_faults_of_models_by_escalation_alone(
     agents: str, manager: str, handles: bool, tmp_path: Path
 ) -> None:
     assert declared(tmp_path, {"config.yaml": mesh(agents, manager=manager)}).handles_faults is handles

@@ -51,7 +51,6 @@ def declared_data(parts: MeshParts, entry: EntryPoint) -> Declared:
         }
         needed = [key for key in access.needs if key in inputs]
     connectors = {name: each for name, each in parts.connectors.items() if isinstance(each, MCP | Zapier)}
-    joins = parts.joins.values()
     outputs = {name: _settled(each) for name, each in mesh.agents.items() if each.yields}
     return Declared(
         input=object_schema(inputs, needed) if inputs else None,
@@ -63,9 +62,7 @@ def declared_data(parts: MeshParts, entry: EntryPoint) -> Declared:
             name: [ToolSpec(mcp_tool(each), "", object_schema(_typed(mesh.agents[name].inputs)))]
             for name, each in connectors.items()
         },
-        handles_faults=_escalates(mesh)
-        or any(map(_falls_back, mesh.agents.values()))
-        or any(join.missing(join.members - {name}) is None for join in joins for name in join.members),
+        handles_faults=_escalates(mesh),
     )
 
 
@@ -119,10 +116,6 @@ def _response(mesh: Mesh, agent: Agent) -> Schema | None:
 
 def _escalates(mesh: Mesh) -> bool:
     return mesh.manager.enabled and mesh.manager.escalation is not None
-
-
-def _falls_back(agent: Agent) -> bool:
-    return isinstance(agent, HumanAgent) and agent.fallback_on_timeout and agent.fallback_response is not None
 
 
 def _results(parts: MeshParts) -> Iterator[tuple[tuple[str, str], Schema]]:
