@@ -164,6 +164,7 @@ def _scalar(value: Any, *, in_flow: bool = False) -> str:
         return json.dumps(value, ensure_ascii=False)
     text = str(value)
     plain = _PLAIN.fullmatch(text) is not None and not text.endswith(" ") and resolve_1_2(text) is text
+    plain = plain and not (in_flow and "?" in text)  # inside of brackets, some readers take it for a key
     if plain or (not in_flow and _is_plain_alone(text)):
         return text
     if '"' in text and "'" not in text and "\n" not in text and not _NOT_IN_BLOCK.search(text):

@@ -182,7 +182,9 @@ class _Endpoints:
         call = call_of(request.method, url, dict(request.headers), await _body(request))
         if not any(world.http for world in self._responder.worlds):
             names = mcp.scripted_servers(self._responder)
-            served = ", ".join((*WIRES, "/v1/models", *(f"/mcp/{name}" for name in names)))
+            usual = [path for path in WIRES if path.startswith("/v1/")]
+            others = f"{len(WIRES) - len(usual)} of other providers (docs/serve.md)"
+            served = ", ".join((*usual, "/v1/models", *(f"/mcp/{name}" for name in names), others))
             what = f"nothing is served at {request.method} {call.name}"
             raise Refusal("not_found", f"{what}; there are {served}")
         try:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,6 +70,12 @@ def test_a_file_that_cannot_be_continued_is_refused(text: str) -> None:
     with pytest.raises(FormatError) as refused:
         appended(text, Path("a.scenario.yaml"), [{"name": "new"}])
     assert refused.value.code == "cannot-append"
+
+
+def test_a_question_inside_of_brackets_is_quoted_since_other_readers_take_it_for_a_key() -> None:
+    text = file_text({"harness": 1}, [{"name": "a", "expect": {"output": {"input": "where to?"}}}])
+    assert '{input: "where to?"}' in text
+    assert yaml.safe_load(text)["scenarios"][0]["expect"] == {"output": {"input": "where to?"}}
 
 
 def test_it_is_written_as_a_person_writes() -> None:
