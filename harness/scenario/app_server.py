@@ -48,6 +48,8 @@ Make = Callable[[Scenario, Settings, Iterable[int]], Iterator[Outcome]]
 Files = dict[Path, Stamp | None]
 """The files of an app, as they were when it was imported."""
 
+_ENDING_S: Final = 0.3
+"""Real seconds in which a thread that an import started may end."""
 _PIPE: Final = 60_000
 """Bytes that a pipe takes without a reader."""
 
@@ -168,6 +170,8 @@ def _import_app(scenario: Scenario, settings: Settings) -> dict[Path, Stamp | No
         return None
     own = [Path(file) for each in list(sys.modules.values()) if (file := getattr(each, "__file__", None))]
     files = {path: stamp(path) for path in own if any(path.is_relative_to(folder) for folder in folders)}
+    for each in set(threading.enumerate()) - threads:
+        each.join(_ENDING_S)  # one that the import needed for a moment may just be ending
     return None if refused or set(threading.enumerate()) - threads else files
 
 
