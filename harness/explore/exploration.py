@@ -16,7 +16,7 @@ from harness.errors import SourceError
 from harness.explore.attempt import STREAMS, Feature, Plan
 from harness.explore.cover import suite
 from harness.explore.known import Known
-from harness.explore.laws import Breach, breach, failure
+from harness.explore.laws import Breach, breach, check_of, failure
 from harness.explore.search import Cover, Found, Reached
 from harness.explore.streams import run_tasks
 from harness.explore.subject import Subject
@@ -118,7 +118,7 @@ def shows(outcome: Outcome, broken: Breach) -> bool:
         return outcome.observed.status in ("failed", "timeout") and (
             failure(outcome.observed).key == broken.key
         )
-    return any(not each.passed and each.name.partition("[")[0] in broken.expect for each in outcome.checks)
+    return any(not each.passed and check_of(each, broken.expect) for each in outcome.checks)
 
 
 @dataclass

@@ -19,8 +19,9 @@ from harness.graph.native import NativeGraph
 from harness.graph.trace import Event
 from harness.matchers.regex import last_part_matches
 from harness.scenario.checks.run import run_checks
+from harness.scenario.document_expect import CHECKS
 from harness.scenario.model import Allowed, Exploration
-from harness.scenario.outcome import Observation
+from harness.scenario.outcome import CheckResult, Observation
 from harness.source.display import clip
 from harness.source.document import shown_path
 from harness.world.failures import KINDS
@@ -116,16 +117,20 @@ def _broken_invariants(observed: Observation, laws: Exploration) -> Iterator[Bre
         return
     for result in run_checks(laws.invariants, observed, allow_unused=True, default_status=observed.status):
         if not result.passed and result.name != "status":
-            key = result.name.partition("[")[0]
-            value = (
-                [result.expected] if result.name != key or key in ("checks", "custom") else result.expected
-            )
+            key = check_of(result, laws.invariants.values)
+            value = [result.expected] if CHECKS[key].items else result.expected
             where = str(result.span) if result.span else None
             cause = clip(" ".join(f"{result.name}: {result.message}".split()), 200)
             about = result.name
             yield Breach(
                 "invariant", cause, where, f"{about} {where}", about, _expecting(observed, {key: value})
             )
+
+
+def check_of(result: CheckResult, expect: Mapping[str, Any]) -> str:
+    """Return the key of a check; an item of a list may have a name of its own. "" if it is none of these."""
+    lists = (key for key in expect if key in CHECKS and CHECKS[key].items and result.expected in expect[key])
+    return result.name if result.name in expect else next(lists, "")
 
 
 def _against_declared(observed: Observation, graph: Graph) -> Iterator[Breach]:

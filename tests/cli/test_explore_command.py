@@ -229,6 +229,19 @@ def test_stubs_of_a_scenario_stay_and_its_invariants_are_judged(
     assert "input: my money\n    llm: {sort: [{json: {kind: refund}}]}\n    expect: {never: [refund]}" in text
 
 
+def test_an_invariant_with_a_name_of_its_own_is_found_and_written(
+    agent: Any, write: WriteFile, invoke: Invoke
+) -> None:
+    agent(SOUND)
+    named = """checks: [{name: no refunds, that: "!('refund' in path)"}]"""
+    write("half.scenario.yaml", HALF.replace("EXPLORE", named))
+
+    [finding] = explored(invoke, "half.scenario.yaml", runs=16)["findings"]
+
+    assert finding["cause"].startswith("no refunds: ")
+    assert "expect: {checks: [{name: no refunds" in Path(finding["scenario"]).read_text()
+
+
 def test_failures_that_are_allowed_are_no_findings(agent: Any, write: WriteFile, invoke: Invoke) -> None:
     agent(DEFECT)
     write("half.scenario.yaml", HALF.replace("EXPLORE", "allow: [{node: refund, type: ExpressionError}]"))
