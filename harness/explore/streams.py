@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from harness.dialects.load import load_graph
-from harness.errors import FormatError, ManifestError, Problem, SourceError
+from harness.errors import FormatError, ManifestError, Problem, SourceError, WorkerDied
 from harness.explore.attempt import Attempts, Plan
 from harness.explore.search import Cover, Found, Reached, Stream, Tell, shrunk
 from harness.scenario import app_process
@@ -64,8 +64,12 @@ def _received(tell: Tell, told: Any) -> None:
         raise told.error()
     if isinstance(told, Found | Reached | Cover):
         tell(told)
-    else:  # the outcome of a process that died
-        tell(Reached(-1, problem=told.observed.error["message"]))
+    else:  # the outcome of a process that died: what it did not search is not known to be sound
+        raise _died(told.observed.error["message"]).error()
+
+
+def _died(text: str) -> _Refused:
+    return _Refused(False, (Problem(WorkerDied.code, text),))
 
 
 def _work(
@@ -80,7 +84,10 @@ def _work(
     scenario = scenario.whole()
     do = partial(_do, plan, tasks[number], scenario, settings)
     if app_process.concerns(scenario):
-        app_process.told_by(do, tell)
+        try:
+            app_process.told_by(do, tell)
+        except WorkerDied as error:
+            tell(_died(str(error)))
     else:
         do(tell)
 

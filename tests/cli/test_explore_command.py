@@ -286,6 +286,16 @@ def test_what_cannot_be_explored_is_refused(
     assert (done.exit_code, message in done.output) == (code, True), done.output
 
 
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_agent_that_ends_its_process_is_not_explored(write: WriteFile, invoke: Invoke, jobs: str) -> None:
+    write("ends.py", "import os\ndef run(input: str) -> str:\n    os._exit(3)\n")
+
+    done = invoke("explore", "ends.py:run", "--runs", "8", "-j", jobs)
+
+    assert done.exit_code == 3
+    assert "ends.py:run: the process that ran this scenario left with 3" in done.output
+
+
 def test_a_key_that_is_no_invariant_is_refused(agent: Any, write: WriteFile, invoke: Invoke) -> None:
     agent(SOUND)
     write("half.scenario.yaml", HALF.replace("EXPLORE", "nevr: [refund]"))
