@@ -20,7 +20,8 @@ import click
 from harness.report.cause import fault
 from harness.report.emphasis import emphasised
 from harness.report.failure import Detail, failed_checks, failure_text, lost_checks, title
-from harness.report.formatting import FIGURES, keep_end, seconds
+from harness.report.figures import FIGURES
+from harness.report.formatting import keep_end, seconds
 from harness.report.repeats import NOT_PASSED
 from harness.report.summary_text import counts, figures, group_table, notes, suite_table
 from harness.settings import is_ci_machine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from math import isfinite
 from typing import Any, Final, NamedTuple
@@ -110,6 +110,11 @@ def cost(value: float) -> str:
     if value == 0:
         return "0"
     return f"{value:.2f}" if value >= 1 else f"{Decimal(f'{value:.2g}'):f}"
+
+
+def dollars(value: float | None) -> str:
+    """Return an amount of US dollars with its sign; None is the cost of a model without a price."""
+    return "no price" if value is None else f"${cost(value)}"
 
 
 def score(value: float | None) -> str:
@@ -319,28 +324,3 @@ def keep_ends(name: str, width: int) -> str:
     """
     end = (width - 1) // 2
     return name if len(name) <= width else f"{name[: width - 1 - end]}…{name[len(name) - end :]}"
-
-
-class Figure(NamedTuple):
-    """A figure of a run.
-
-    label           its name
-    of              reads it from a group of summary.json
-    text            formats it
-    more_is_better  True if a larger value is an improvement
-    """
-
-    label: str
-    of: Callable[[Mapping[str, Any]], float | None]
-    text: Callable[[float], str]
-    more_is_better: bool
-
-
-FIGURES: Final = (
-    Figure("pass rate", lambda total: total["pass_rate"], percent, True),
-    Figure("fitness", lambda total: total["fitness"], score, True),
-    Figure("p50", lambda total: total["latency"]["p50"], seconds, False),
-    Figure("p95", lambda total: total["latency"]["p95"], seconds, False),
-    Figure("tokens", lambda total: total["tokens"]["total"], lambda value: f"{value:,.0f}", False),
-    Figure("cost", lambda total: total["cost"], cost, False),
-)

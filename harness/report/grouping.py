@@ -9,9 +9,10 @@ from itertools import product
 from typing import Any, Final
 
 from harness.errors import FormatError, Problem
+from harness.report.figures import PERCENTILES
 from harness.report.formatting import plural
 from harness.report.group import Stratum, figures
-from harness.report.repeats import PERCENTILES, Line
+from harness.report.repeats import Line
 from harness.source.display import did_you_mean
 
 KEYS: Final[Mapping[str, Callable[[Line, str], Iterable[str]]]] = {

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from harness.report.formatting import FIGURES, cost_of, distinct, percent, plural, score, seconds
+from harness.report.figures import BRIEF, FIGURES, LATENCIES
+from harness.report.formatting import cost_of, distinct, percent, plural, score, seconds
 from harness.report.group import PARTS
 from harness.report.summary_text import worst_first
 from harness.source.display import clip, printable
@@ -84,6 +85,7 @@ def bounded(page: str) -> str:
 
 _MAX_FAILURES: Final = 25
 _MAX_ROWS: Final = 50
+_COUNTS: Final = ("runs", "passed", "failed", "errors")
 _MAX_CHECKS: Final = 5
 _MESSAGE_LENGTH: Final = 300
 
@@ -120,7 +122,7 @@ def _headline(total: Mapping[str, Any], flaky_left_out: int) -> str:
         f"pass rate {percent(total['pass_rate'])} (95 % interval {percent(low)} to {percent(high)})",
         *([f"distinct: {text}"] if (text := distinct(total)) else []),
         f"fitness {score(total['fitness'])}",
-        f"virtual latency p50 {seconds(total['latency']['p50'])}, p95 {seconds(total['latency']['p95'])}",
+        f"virtual latency {', '.join(f'{each.label} {each.text(each.of(total))}' for each in LATENCIES)}",
         f"{total['tokens']['total']:,} tokens, cost {escape(cost_of(total))}",
         *([plural(total["warnings"], "warning")] if total["warnings"] else []),
         f"{seconds(total['wall'])} of real time",
@@ -137,15 +139,16 @@ def _groups(word: str, groups: Mapping[str, Any], total: Mapping[str, Any]) -> s
     shown = sorted(groups.items(), key=worst_first)[:_MAX_ROWS] if len(groups) > _MAX_ROWS else groups.items()
     rows = [(code(name), group) for name, group in shown]
     rows.append(("**total**", total))
-    head = f"| {word} | runs | passed | failed | errors | fitness | p95 |\n|---|--:|--:|--:|--:|--:|--:|"
+    names = [word, *_COUNTS, *(figure.label for figure in BRIEF)]
+    head = f"| {' | '.join(names)} |\n|---{'|--:' * (len(names) - 1)}|"
     table = "\n".join([head, *(_group(name, group) for name, group in rows)])
     rest = len(groups) - len(shown)
     return f"{table}\n\n… and {plural(rest, f'more {word}')}, none worse" if rest else table
 
 
 def _group(name: str, group: Mapping[str, Any]) -> str:
-    figures = [str(group[key]) for key in ("runs", "passed", "failed", "errors")]
-    return f"| {' | '.join([name, *figures, score(group['fitness']), seconds(group['latency']['p95'])])} |"
+    counts = [str(group[key]) for key in _COUNTS]
+    return f"| {' | '.join([name, *counts, *(each.text(each.of(group)) for each in BRIEF)])} |"
 
 
 def _failures(summary: Mapping[str, Any]) -> list[str]:
@@ -337,6 +340,6 @@ def _figures(comparison: Comparison) -> Iterator[str]:
     """Yield a table row for each figure whose formatted value changed."""
     for figure in FIGURES:
         values = [figure.of(side.total) for side in (comparison.before, comparison.after)]
-        before, after = ("–" if value is None else figure.text(value) for value in values)
+        before, after = map(figure.text, values)
         if before != after:
             yield f"| {figure.label} | {before} | {after} |"

@@ -15,8 +15,7 @@ from math import fsum
 from typing import Any, Final
 
 from harness.report.encoding import encode
-
-PERCENTILES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "max": 1.0}
+from harness.report.figures import PERCENTILES
 
 
 class ExactSum:

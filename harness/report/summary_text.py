@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.report.encoding import encode
+from harness.report.figures import BRIEF, FIGURES, LATENCIES, Figure
 from harness.report.formatting import (
-    FIGURES,
-    Figure,
     cost_of,
     distinct,
     hanging,
@@ -185,8 +184,8 @@ def _totals(total: Mapping[str, Any], scripted: bool) -> Iterator[tuple[str, str
         yield "repeats", f"pass@{repeats} {percent(at)} · pass^{repeats} {percent(hat)}"
     latency = total["latency"]
     if latency["max"] is not None and (latency["max"] or not scripted):
-        shown = " · ".join(f"{name} {seconds(latency[name])}" for name in ("p50", "p95", "max"))
-        yield "latency", f"{shown}  (virtual)"
+        shown = "".join(f"{figure.label} {figure.text(figure.of(total))} · " for figure in LATENCIES)
+        yield "latency", f"{shown}max {seconds(latency['max'])}  (virtual)"
     tokens, price = total["tokens"], f"cost {cost_of(total)}"
     if tokens["total"] or not scripted:
         shows_cost = total["cost"] or unpriced(total) or not scripted
@@ -239,10 +238,11 @@ def _item(item: Any) -> str:
 
 _MAX_SUITES: Final = 10
 _GAP: Final = "  "
-_FEW: Final = tuple(figure for figure in FIGURES if figure.label in ("fitness", "p95"))
 _ALWAYS: Final = ("pass rate", "fitness")
 """The figures that are shown even if they are 0 in all groups."""
-_FIRST_TO_GO: Final = ("cost", "tokens", "p50")
+_FIRST_TO_GO: Final = tuple(
+    each.label for each in reversed(FIGURES) if not each.is_brief and each.label not in _ALWAYS
+)
 """The columns that a narrow terminal leaves out, if they leave less than half of it to the names."""
 _SUFFIX: Final = ".scenario.yaml"
 _MIN_WIDTH: Final = 12
@@ -259,7 +259,7 @@ def group_table(
     groups: Mapping[str, Mapping[str, Any]],
     width: int | None = None,
     most: int | None = None,
-    figures: Sequence[Figure] = _FEW,
+    figures: Sequence[Figure] = BRIEF,
 ) -> list[str]:
     """Return a line for each group of runs, followed by an empty line.
 
@@ -293,7 +293,7 @@ def _failing(group: Mapping[str, Any]) -> int:
 
 def _row(name: str, group: Mapping[str, Any], columns: Sequence[Figure]) -> tuple[str, ...]:
     values = [(each, each.of(group)) for each in columns]
-    texts = ("–" if value is None else each.text(value) for each, value in values)
+    texts = (each.text(value) for each, value in values)
     return printable(name), f"{group['passed']}/{group['runs'] - group['skipped']}", *texts
 
 

@@ -7,18 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from harness.report.formatting import (
-    answers,
-    cost,
-    keep_ends,
-    p_value,
-    percent,
-    plural,
-    score,
-    seconds,
-    with_interval,
-    wrapped,
-)
+from harness.report.figures import FIGURES, LATENCIES
+from harness.report.formatting import answers, keep_ends, p_value, plural, with_interval, wrapped
 from harness.source.display import clip, printable
 from harness.variants.comparison import ScenarioChange, Score, VariantScore
 
@@ -31,16 +21,11 @@ _HEADS: Final = (
     "variant",
     "runs",
     _NOT_JUDGED,
-    "pass rate",
-    "fitness",
-    "p50",
-    "p95",
-    "tokens",
-    "cost",
+    *(figure.label for figure in FIGURES),
     "difference",
     "verdict",
 )
-_OF_MODELS: Final = {"p50": "0 s", "p95": "0 s", "tokens": "0", "cost": "0"}
+_OF_MODELS: Final = {figure.label: figure.text(0) for figure in FIGURES if figure.more != "better"}
 """Columns that say nothing if only stubs answered, and all their figures are these."""
 _NO_FIGURE: Final = "–"
 _GAP: Final = "  "
@@ -120,7 +105,6 @@ def _remarks(scored: VariantScore) -> Iterator[str]:
 
 def _row(scored: VariantScore, is_baseline: bool) -> tuple[str, ...]:
     group, difference = scored.group, scored.difference
-    latency = group["latency"]
     between = _NO_FIGURE
     if difference is not None and scored.interval is not None and scored.verdict is not None:
         between = with_interval(difference.estimate, *scored.interval)
@@ -129,12 +113,7 @@ def _row(scored: VariantScore, is_baseline: bool) -> tuple[str, ...]:
         printable(scored.name),
         str(scored.runs),
         str(scored.not_judged),
-        percent(group["pass_rate"]),
-        score(group["fitness"]),
-        seconds(latency["p50"]),
-        seconds(latency["p95"]),
-        str(group["tokens"]["total"]),
-        cost(group["cost"]),
+        *(figure.text(figure.of(group)) for figure in FIGURES),
         between,
         verdict + (f" (p {p_value(scored.corrected)})" if scored.corrected is not None else ""),
     )
@@ -190,7 +169,7 @@ def _variant(scored: VariantScore) -> dict[str, Any]:
         "distinct_runs": group["distinct_runs"],
         "pass_rate": group["pass_rate"],
         "fitness": group["fitness"],
-        "latency": {"p50": group["latency"]["p50"], "p95": group["latency"]["p95"]},
+        "latency": {each.path[1]: each.of(group) for each in LATENCIES},
         "tokens": group["tokens"]["total"],
         "cost": group["cost"],
         "not_judged": scored.not_judged,

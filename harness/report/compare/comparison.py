@@ -21,11 +21,6 @@ from harness.report.summary import Summary
 KINDS: Final = ("worse", "gone", "new", "changed", "better", "same")
 """Kinds of changes, in the order they are shown."""
 _PRECISION: Final = 9
-_NOT_KNOWN: Final[Mapping[str, Any]] = {
-    **dict.fromkeys(("pass_rate", "fitness", "cost")),
-    "latency": dict.fromkeys(("p50", "p95")),
-    "tokens": {"total": None},
-}
 
 
 @dataclass(frozen=True)
@@ -33,7 +28,7 @@ class Side:
     """One of the two runs.
 
     path     its folder or results file; None for a baseline file, which has neither results nor traces
-    total    its figures, a group of summary.json; all None for a baseline file
+    total    its figures, a group of summary.json; empty for a baseline file
     digests  the digest of each repeat, by scenario and repeat number
     """
 
@@ -56,7 +51,7 @@ class Side:
             FormatError: it cannot be read.
         """
         if is_baseline_file(path):
-            return cls(None, read_baseline(path), _NOT_KNOWN, {})
+            return cls(None, read_baseline(path), {}, {})
         sums, digests = Summary(), {}
 
         def note(line: Mapping[str, Any]) -> None:

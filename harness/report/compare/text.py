@@ -14,7 +14,8 @@ from harness.report.compare.first_difference import Difference, first_difference
 from harness.report.compare.text_diff import diff_lines
 from harness.report.conversation import Row, folded, rows
 from harness.report.encoding import encode
-from harness.report.formatting import FIGURES, cost, path_text, plural, seconds, short_name
+from harness.report.figures import FIGURES
+from harness.report.formatting import cost, path_text, plural, seconds, short_name
 from harness.report.scenario_runs import ScenarioRuns
 from harness.report.traces import RunTrace
 from harness.source.display import clip, printable
@@ -48,9 +49,9 @@ def heading(comparison: Comparison) -> Iterator[Line]:
     yield f"{plural(sum(counts.values()), 'scenario')}: {' · '.join(counted)} · {counts['same']} the same", ""
     for figure in FIGURES:
         old, new = figure.of(before.total), figure.of(after.total)
-        shown = ["–" if value is None else figure.text(value) for value in (old, new)]
+        shown = [figure.text(value) for value in (old, new)]
         if shown[0] != shown[1] and None not in (before.path, after.path):
-            worse = old is not None and new is not None and (new > old) != figure.more_is_better
+            worse = old is not None and new is not None and not figure.is_better(old, new)
             yield f"{figure.label:<9}  {shown[0]} -> {shown[1]}", "worse" if worse else "better"
 
 

@@ -4,7 +4,7 @@ format     "harness-history/1"
 time       the time it ended, in UTC: "2026-11-22T17:27:56Z"; null if unknown
 commit     the commit that was checked out, or null; likewise `branch`
 complete   False if scenarios were left out or the run was ended early; `reason` says why, else null
-total      the `_FIGURES` of a group of summary.json, with {p50, p95} of its `latency` and
+total      the `_FIGURES` of a group of summary.json, with the `LATENCIES` of its `latency` and
            {input, output, total} of its `tokens`; `unpriced` lists the models that count as 0 in `cost`
 scenarios  by id (and variant, in brackets): [verdict, score], followed by [passed, runs] if it was repeated.
            The verdict is the worst of the repeats, the score their mean.
@@ -21,6 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from harness.report.figures import LATENCIES
 from harness.report.repeats import WORST_FIRST, worst
 from harness.report.repeats import label as label_of
 from harness.report.scenario_runs import read_run
@@ -91,7 +92,6 @@ _DIGITS: Final = 10
 """Digits of a digest of inputs that are kept."""
 _FIGURES: Final = ("runs", "distinct_runs", "scenarios", "passed", "failed", "errors", "skipped", "llm_calls")
 _SHARES: Final = ("pass_rate", "fitness")
-_LATENCIES: Final = ("p50", "p95")
 _TOKENS: Final = ("input", "output", "total")
 
 
@@ -184,7 +184,7 @@ class RunRecord(NamedTuple):
         """Return the record of a run; `inputs` has the digest of the inputs of each scenario, where it is known."""
         total = summary["total"]
         figures = {name: total[name] for name in (*_FIGURES, *_SHARES, "pass_rate_interval")} | {
-            "latency": {name: total["latency"][name] for name in _LATENCIES},
+            "latency": {each.path[1]: each.of(total) for each in LATENCIES},
             "tokens": {name: total["tokens"][name] for name in _TOKENS},
             "cost": total["cost"],
             "unpriced": [
@@ -265,7 +265,9 @@ def _total(total: Any) -> Mapping[str, Any]:
     figures = {name: total.get(name) for name in (*_FIGURES, "cost")}
     figures |= {f"tokens.{name}": parts["tokens"].get(name) for name in _TOKENS}
     may_lack = {name: total.get(name) for name in _SHARES}
-    may_lack |= {f"latency.{name}": parts["latency"].get(name) for name in _LATENCIES}
+    may_lack |= {
+        f"latency.{name}": parts["latency"].get(name) for _, name in (each.path for each in LATENCIES)
+    }
     for name, figure in (figures | may_lack).items():
         if not _is_number(figure) and not (figure is None and name in may_lack):
             raise ValueError(f"'total.{name}' is not a number: {figure!r:.60}")

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.errors import FormatError
-from harness.report.formatting import FIGURES, hanging, plural, some_of
+from harness.report.figures import FIGURES
+from harness.report.formatting import hanging, plural, some_of
 from harness.report.history.file import read_history
 from harness.report.history.trends import Run, ScenarioTrend, Trends
 from harness.source.display import clip, columns, printable
@@ -26,8 +27,8 @@ _MARKS: Final = {"passed": "✓", "failed": "✗", "error": "!", "skipped": "·"
 _ASCII_MARKS: Final = {"passed": ".", "failed": "F", "error": "E", "skipped": "-"}
 
 
-_LEAVE_FIRST: Final = ("branch", "p50", "tokens", "runs", "fitness", "cost", "commit", "p95")
-"""Columns that are dropped on a narrow terminal, the first one first."""
+_STAY: Final = ("pass rate", "p95", "commit", "cost", "fitness", "runs", "tokens", "p50", "branch")
+"""Columns that stay on a narrow terminal, the most important first; any other figure is dropped before them."""
 
 
 def history_lines(trends: Trends, width: int | None, *, ascii_only: bool = False) -> Iterator[str]:
@@ -45,7 +46,8 @@ def _table(trends: Trends, width: int | None) -> Iterator[str]:
     head = ["run", "commit", "branch", "runs", *(figure.label for figure in FIGURES), "change"]
     rows = [*_rows(trends.runs)]
     shown = [at for at, name in enumerate(head) if name in ("run", "change") or any(row[at] for row in rows)]
-    leave = [head.index(name) for name in _LEAVE_FIRST]
+    leave = [head.index(figure.label) for figure in FIGURES if figure.label not in _STAY]
+    leave += [head.index(name) for name in reversed(_STAY[1:])]
     while True:
         widths = {at: max(columns(row[at]) for row in (head, *rows)) for at in shown}
         room = sum(widths.values()) + len(_GAP) * (len(shown) - 1)
@@ -73,8 +75,7 @@ def _rows(runs: Sequence[Run]) -> Iterator[list[str]]:
         cells = [run_name(run), (run.commit or "")[:_COMMIT], printable(clip(run.branch or "", 20))]
         cells.append(str(total["runs"]))
         for figure in FIGURES:
-            value = figure.of(total)
-            cells.append("–" if value is None else figure.text(value))
+            cells.append(figure.text(figure.of(total)))
         if total.get("unpriced"):
             cells[-1] += "*"
         cells.append(describe_change(before, run) if run.complete else "part")
@@ -90,7 +91,7 @@ def describe_change(before: Run | None, run: Run) -> str:
         old, new = figure.of(before.total), figure.of(run.total)
         if old is None or new is None or figure.text(old) == figure.text(new):
             continue
-        word = "better" if (new > old) == figure.more_is_better else "worse"
+        word = "better" if figure.is_better(old, new) else "worse"
         return f"{figure.label} {word}" if figure.label != "pass rate" else f"{(new - old) * 100:+.1f} points"
     return ""
 

@@ -10,9 +10,8 @@ from harness.draw.composition import geometry
 from harness.graph.model import START
 from harness.report.compare.text_diff import word_changes
 from harness.report.encoding import replace
-from harness.report.formatting import p_value, plural, score, with_interval
+from harness.report.formatting import dollars, p_value, plural, score, with_interval
 from harness.report.html.evolution_files import Confirmation, Evolution, Genome, read_evolution
-from harness.report.html.overview import dollars
 from harness.report.html.template import Scale, asset, policy, safe, template
 
 MAX_DRAWN: Final = 24
@@ -151,9 +150,7 @@ def _facts(found: Evolution) -> list[str]:
     facts = [search.manifest, plural(len(search.generations), "generation")]
     facts.append(plural(len(found.genomes), "genome"))
     spent = search.spent
-    facts.append(
-        f"{spent.calls:,} calls of models, {'no price' if spent.cost is None else dollars(spent.cost)}"
-    )
+    facts.append(f"{spent.calls:,} calls of models, {dollars(spent.cost)}")
     if search.mutator is not None and search.mutator.asked:
         asked = plural(search.mutator.asked, "question")
         facts.append(f"{asked} to the mutator, {search.mutator.refused} of its answers refused")

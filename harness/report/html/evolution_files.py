@@ -16,13 +16,6 @@ from harness.source.document import shown_path
 Signed = Annotated[float, Meta(ge=-1e15, le=1e15)]
 
 
-class Latency(TypedDict):
-    """Latency in virtual seconds."""
-
-    p50: Amount | None
-    p95: Amount | None
-
-
 class Difference(TypedDict):
     """The difference in fitness to the baseline."""
 
@@ -36,13 +29,13 @@ class Difference(TypedDict):
 
 
 class Variant(TypedDict):
-    """The results of a variant. `stopped` says why it did not run through all scenarios."""
+    """The results of a variant, with percentiles of virtual seconds. `stopped` says why it did not run through."""
 
     name: str
     runs: Count
     pass_rate: Share | None
     fitness: Share | None
-    latency: Latency
+    latency: dict[str, Amount | None]
     tokens: Count
     cost: Amount | None
     difference: Difference | None

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import FormatError, Problem
-from harness.report.formatting import cost, percent, plural, score, seconds, unpriced
+from harness.report.figures import FIGURES, LATENCIES, Figure
+from harness.report.formatting import percent, plural, seconds, unpriced
 from harness.report.html.scenarios import Row, Rows
 from harness.report.reading import read_lines
 from harness.report.repeats import NOT_PASSED, label
@@ -134,57 +135,52 @@ def changes(rows: Rows, baseline: Baseline) -> list[dict[str, str]]:
 
 
 def tiles(total: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[dict[str, str]]:
-    """Return the figures of a total as tiles {name, value, note, change}; `change` is since the baseline."""
-    low, high = total["pass_rate_interval"]
-    latency, old = total["latency"], before or {"latency": {}, "tokens": {}}
-    tokens = total["tokens"]
-    rate_note = f"95 % interval {percent(low)} to {percent(high)}" if total["pass_rate"] is not None else ""
-    if total["distinct_runs"] != total["runs"]:
-        rate_note += f", of {plural(total['distinct_runs'], 'distinct run')}"
-    calls = plural(total["llm_calls"], "model call")
+    """Return the figures of a total as tiles {name, value, note, change}; `change` is since the baseline.
+
+    Percentiles of latency share the tile of the brief one.
+    """
     notes = {
-        "pass rate": (percent(total["pass_rate"]), rate_note),
-        "fitness": (score(total["fitness"]), "mean score, by weight"),
-        "latency p95": (
-            seconds(latency["p95"]),
-            f"virtual; p50 {seconds(latency['p50'])}, longest {seconds(latency['max'])}",
-        ),
-        "tokens": (f"{tokens['total']:,}", f"{tokens['input']:,} in, {tokens['output']:,} out; {calls}"),
-        "cost": (dollars(total["cost"]), unpriced(total) or "US dollars"),
-        "real time": (seconds(total["wall"]), "summed over runs"),
+        "pass rate": _rate_note(total),
+        "fitness": "mean score, by weight",
+        "p95": _latency_note(total),
+        "tokens": _tokens_note(total),
+        "cost": unpriced(total) or "US dollars",
     }
-    moved = {
-        "pass rate": _moved(total, old, "pass_rate", _points, "better", "worse"),
-        "fitness": _moved(total, old, "fitness", score, "better", "worse"),
-        "latency p95": _moved(latency, old["latency"], "p95", seconds, "slower", "faster"),
-        "tokens": _moved(tokens, old["tokens"], "total", "{:,}".format, "more", "fewer"),
-        "cost": "" if unpriced(total) else _moved(total, old, "cost", dollars, "dearer", "cheaper"),
-    }
-    return [
-        {"name": name, "value": value, "note": note, "change": moved.get(name, "")}
-        for name, (value, note) in notes.items()
+    shown = [figure for figure in FIGURES if figure not in LATENCIES or figure.is_brief]
+    found = [
+        {
+            "name": f"latency {figure.label}" if figure in LATENCIES else figure.label,
+            "value": figure.unit.text(value := figure.of(total)),
+            "note": notes.get(figure.label, ""),
+            "change": figure.moved(figure.of(before or {}), None if _is_unknown(figure, total) else value),
+        }
+        for figure in shown
     ]
+    real = {"name": "real time", "value": seconds(total["wall"]), "note": "summed over runs", "change": ""}
+    return [*found, real]
 
 
-def dollars(value: float) -> str:
-    """Format a cost with its unit."""
-    return f"${cost(value)}"
+def _is_unknown(figure: Figure, total: Mapping[str, Any]) -> bool:
+    """True if models without a price count as 0 in a cost."""
+    return figure.label == "cost" and bool(unpriced(total))
 
 
-def _moved(
-    now: Mapping[str, Any], before: Mapping[str, Any], name: str, shown: Any, up: str, down: str
-) -> str:
-    """Return the change of a figure with its meaning; "" if either value is missing."""
-    new, old = now.get(name), before.get(name)
-    if new is None or old is None:
-        return ""
-    if shown(abs(new - old)) == shown(0 * new):
-        return "as before"
-    return f"{'▲' if new > old else '▼'} {shown(abs(new - old))} {up if new > old else down}"
+def _rate_note(total: Mapping[str, Any]) -> str:
+    low, high = total["pass_rate_interval"]
+    note = f"95 % interval {percent(low)} to {percent(high)}" if total["pass_rate"] is not None else ""
+    if total["distinct_runs"] != total["runs"]:
+        note += f", of {plural(total['distinct_runs'], 'distinct run')}"
+    return note
 
 
-def _points(share: float) -> str:
-    return f"{share * 100:.1f} points"
+def _latency_note(total: Mapping[str, Any]) -> str:
+    others = [f"{each.label} {each.text(each.of(total))}, " for each in LATENCIES if not each.is_brief]
+    return f"virtual; {''.join(others)}longest {seconds(total['latency']['max'])}"
+
+
+def _tokens_note(total: Mapping[str, Any]) -> str:
+    tokens = total["tokens"]
+    return f"{tokens['input']:,} in, {tokens['output']:,} out; {plural(total['llm_calls'], 'model call')}"
 
 
 def folded(text: Any, most: int) -> str:

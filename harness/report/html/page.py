@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from harness.report.encoding import encode, replace
 from harness.report.failure import report_argument
+from harness.report.figures import FIGURES
 from harness.report.formatting import plural
 from harness.report.html import overview
 from harness.report.html.manifests import Manifests
@@ -136,6 +137,16 @@ def page(
             for key, value in summary.items()
             if key not in ("failures", "losses", "coverage", "latency_by_scenario", "files")
         },
+        "figures": [
+            {
+                "label": each.label,
+                "path": each.path,
+                "unit": each.unit.name,
+                "more": each.more,
+                "less": each.less,
+            }
+            for each in FIGURES
+        ],
         "rows": listed,
         "manifests": manifests.as_json(),
         "report": report,

@@ -10,8 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from harness.report.formatting import plural, score, seconds
-from harness.report.html.overview import dollars, folded, shown
+from harness.report.figures import BRIEF, FIGURES
+from harness.report.formatting import dollars, plural, score, seconds
+from harness.report.html.overview import folded, shown
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -53,7 +54,7 @@ def template(name: str) -> Template:
         lstrip_blocks=True,
     )
     environment.filters |= _FILTERS
-    environment.globals["plural"] = plural
+    environment.globals |= {"plural": plural, "figures": FIGURES, "brief": BRIEF}
     return environment.get_template(name)
 
 

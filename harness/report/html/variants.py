@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from harness.report.formatting import answers, p_value, percent, plural, score, seconds, with_interval
+from harness.report.formatting import answers, dollars, p_value, plural, score, seconds, with_interval
 from harness.report.html.evolution_files import ScenarioChange, Score, Variant, read_score
-from harness.report.html.overview import dollars
 from harness.report.html.template import Scale, labels
 from harness.report.repeats import Key
 from harness.source.display import clip
@@ -138,12 +137,7 @@ def _variant(each: Variant, found: Score, changed: Sequence[ScenarioChange], rea
         "note": each.get("note") or "",
         "stopped": each.get("stopped") or "",
         "interval": None if difference is None else _interval(difference, reach),
-        "fitness": score(each["fitness"]),
-        "pass_rate": percent(each["pass_rate"]),
-        "p50": seconds(each["latency"]["p50"]),
-        "p95": seconds(each["latency"]["p95"]),
-        "tokens": f"{each['tokens']:,}",
-        "cost": "no price" if each["cost"] is None else dollars(each["cost"]),
+        "group": {**each, "tokens": {"total": each["tokens"]}},
         "runs": each["runs"],
         "answers": answers(each.get("answers", {})),
         "front": each["name"] in found["pareto"],
@@ -193,7 +187,7 @@ def _plots(found: Score) -> list[dict[str, Any]]:
     """Return plots of fitness over latency, and over cost if anything had a cost."""
     measured = [each for each in found["variants"] if each["fitness"] is not None and not each.get("stopped")]
     aims: list[tuple[str, Callable[[Variant], float | None], Callable[[float], str]]] = [
-        ("latency (p50)", lambda each: each["latency"]["p50"], seconds),
+        ("latency (p50)", lambda each: each["latency"].get("p50"), seconds),
         ("cost", lambda each: each["cost"], dollars),
     ]
     found_plots = []

@@ -76,8 +76,8 @@ function latencyView() {
   if (!runs.length)
     return [el("h2", {}, "Latency and score"), el("p", {class: "empty"}, "No run was judged."), ...costs];
   const total = DATA.summary.total.latency;
-  const marks = ["p50", "p90", "p95", "p99", "max"].map((name) =>
-    el("span", {}, name + " ", el("b", {}, seconds(total[name]))),
+  const marks = Object.entries(total).map(([name, value]) =>
+    el("span", {}, name + " ", el("b", {}, seconds(value))),
   );
   const latencies = el(
     "section",
@@ -155,13 +155,7 @@ function groupsTable(part, filter) {
     "failed",
     "errors",
     "skipped",
-    "pass rate",
-    "95 % interval",
-    "fitness",
-    "p50",
-    "p95",
-    "tokens",
-    "cost",
+    ...DATA.figures.flatMap(({label}) => (label === "pass rate" ? [label, "95 % interval"] : [label])),
   ];
   const rows = Object.entries(DATA.summary[part]).map(([name, group]) =>
     el(
@@ -174,13 +168,10 @@ function groupsTable(part, filter) {
         group.failed,
         group.errors,
         group.skipped,
-        percent(group.pass_rate),
-        interval(group),
-        score(group.fitness),
-        seconds(group.latency.p50),
-        seconds(group.latency.p95),
-        group.tokens.total.toLocaleString("en"),
-        costOf(group),
+        ...DATA.figures.flatMap((figure) => {
+          const shown = figureText(figure, group);
+          return figure.label === "pass rate" ? [shown, interval(group)] : [shown];
+        }),
       ),
     ),
   );

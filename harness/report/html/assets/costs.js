@@ -12,6 +12,24 @@ function costOf(group) {
   return price(group.cost) + (unpriced.length ? ` (no price of ${unpriced.join(", ")})` : "");
 }
 
+const UNITS = {
+  percent,
+  score,
+  seconds,
+  count: (value) => (value === null ? "–" : value.toLocaleString("en")),
+  dollars: price,
+};
+
+// Returns a figure of a group of summary.json; null where it is not known, as a cost of models without a price.
+function figureOf({path, unit}, group) {
+  if (unit === "dollars" && unpricedOf(group).length) return null;
+  return path.reduce((found, name) => found?.[name] ?? null, group);
+}
+
+function figureText(figure, group) {
+  return figure.unit === "dollars" ? costOf(group) : UNITS[figure.unit](figureOf(figure, group));
+}
+
 function modelsPane() {
   const models = Object.entries(DATA.summary.total.models).sort(
     ([, one], [, two]) => (two.cost ?? 0) - (one.cost ?? 0),

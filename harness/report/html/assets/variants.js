@@ -7,17 +7,6 @@ function variantNames() {
   return names.includes("baseline") ? ["baseline", ...names.filter((name) => name !== "baseline")] : names;
 }
 
-const VARIANT_FIGURES = [
-  ["runs", (group) => group.runs, String],
-  ["pass rate", (group) => group.pass_rate, percent, "better", "worse"],
-  ["95 % interval", (group) => interval(group), String],
-  ["fitness", (group) => group.fitness, score, "better", "worse"],
-  ["p50", (group) => group.latency.p50, seconds, "slower", "faster"],
-  ["p95", (group) => group.latency.p95, seconds, "slower", "faster"],
-  ["tokens", (group) => group.tokens.total, (value) => value.toLocaleString("en"), "more", "fewer"],
-  ["cost", (group) => (unpricedOf(group).length ? null : group.cost), price, "dearer", "cheaper"],
-];
-
 function variantsView(parts) {
   const others = ROWS.filter((row) => !row.variant).length;
   return [
@@ -38,23 +27,24 @@ function variantsView(parts) {
 function figuresOfVariants() {
   const names = variantNames(),
     first = DATA.summary.variants[names[0]];
-  const rows = VARIANT_FIGURES.map(([title, of, unit, up, down]) =>
-    el(
-      "tr",
-      {},
-      el("th", {scope: "row"}, title),
-      ...names.map((name, at) => {
-        const group = DATA.summary.variants[name],
-          moved = at && up ? movedBy(of(group), of(first), unit, up, down) : "";
+  const line = (title, cell) =>
+    el("tr", {}, el("th", {scope: "row"}, title), ...names.map((name, at) => cell(DATA.summary.variants[name], at)));
+  const plain = (of) => (group) => el("td", {class: "number"}, of(group));
+  const rows = [
+    line("runs", plain((group) => group.runs)),
+    ...DATA.figures.flatMap((figure) => [
+      line(figure.label, (group, at) => {
+        const moved = at ? movedBy(figure, figureOf(figure, group), figureOf(figure, first)) : "";
         return el(
           "td",
           {class: "number"},
-          title === "cost" ? costOf(group) : unit(of(group)),
+          figureText(figure, group),
           moved ? el("small", {class: "below"}, moved) : null,
         );
       }),
-    ),
-  );
+      ...(figure.label === "pass rate" ? [line("95 % interval", plain(interval))] : []),
+    ]),
+  ];
   const head = names.map((name) => el("a", {href: address("scenarios", "", {variant: name})}, name));
   return el(
     "section",
@@ -64,12 +54,12 @@ function figuresOfVariants() {
   );
 }
 
-function movedBy(now, before, unit, up, down) {
+function movedBy({unit, more, less}, now, before) {
   if (now === null || before === null) return "";
-  const by =
-    unit === percent ? `${(Math.abs(now - before) * 100).toFixed(1)} points` : unit(Math.abs(now - before));
+  const size = Math.abs(now - before),
+    by = unit === "percent" ? `${(size * 100).toFixed(1)} points` : UNITS[unit](size);
   if (now === before) return "the same";
-  return now > before ? `▲ ${by} ${up}` : `▼ ${by} ${down}`;
+  return now > before ? `▲ ${by} ${more}` : `▼ ${by} ${less}`;
 }
 
 function nodesOfVariants() {
