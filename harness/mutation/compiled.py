@@ -89,21 +89,20 @@ def _of_app(agent: Agent) -> Iterator[_Found]:
     """Yield the mutants of an app, whose graph its unchanged runs showed."""
     shape = agent.seen.shape
     for name in shape.get("nodes", ()):
-        if "/" not in name and agent.seen.dialect == "langgraph":
+        if agent.seen.dialect == "langgraph":
             yield _Found("node", Fault("skip", name), "skipped")
             yield from [_Found("node", Fault("twice", name), "twice")] if name in agent.seen.acting else []
     targets: dict[str, list[str]] = {}
     for branch in shape.get("branches", ()):
         edge, _, label = branch.rstrip("]").partition(" [")
         source, _, target = edge.partition(" -> ")
-        if label != COMMAND and "/" not in source:
+        if label != COMMAND:
             targets.setdefault(source, []).append(target)
     for source, ends in targets.items():
         for pair in pairwise(dict.fromkeys(ends)):
             yield _Found("route", Fault("reroute", source, "\n".join(pair)), "swapped", (pair[0],))
     for node, tool in agent.seen.tools:
-        if "/" not in node:
-            yield _Found("call", Fault("without", node, tool), "dropped", (tool,))
+        yield _Found("call", Fault("without", node, tool), "dropped", (tool,))
 
 
 def _lines(main: Path, dialect: Dialect, patterns: Mapping[str, str]) -> dict[str, tuple[int, int]]:

@@ -127,14 +127,6 @@ _UNREAD: Final = (
 )
 
 
-def unread(mutant: Mutant) -> str:
-    """Return what a prompt needs to matter."""
-    return (
-        "no stub or recording reads the prompt: give a stub a condition such as "
-        '`when: request.messages[0].content.contains("…")`, or record the scenario'
-    )
-
-
 def _unprovoked(mutant: Mutant, *, reached: bool) -> str:
     """Return what would lead to the part of a mutant that no run showed."""
     at = f"`{mutant.node}`" if mutant.node else "the agent"

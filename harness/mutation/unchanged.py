@@ -61,7 +61,7 @@ class Unchanged:
             for event in unpack_trace(run.trace):
                 path = f"{event.get('graph') or ''}{event.get('node') or ''}"
                 if event["event"] in ("node_start", "call") and path:
-                    found.update(path.split("/"))
+                    found.update((path, *path.split("/")))
         return frozenset(found)
 
     @cached_property

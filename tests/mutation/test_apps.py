@@ -55,3 +55,40 @@ def test_nodes_are_skipped_and_targets_of_conditional_edges_exchanged(mutate: Mu
     skipped = found["node:app.py:graph:bill:skipped"]
     assert (skipped["outcome"], skipped["suggestion"]) == ("survived", "output: {log: billed}")
     assert found["node:app.py:graph:note:skipped"]["outcome"] == "no_coverage"
+
+
+NESTED = """\
+from typing import Literal, TypedDict
+
+from langgraph.graph import END, START, StateGraph
+
+
+class State(TypedDict, total=False):
+    letter: str
+    log: str
+
+
+def sort(state) -> Literal["bill", "__end__"]:
+    return "bill" if "pay" in state["letter"] else END
+
+
+inner = StateGraph(State)
+inner.add_node("read", lambda state: {"log": "read"})
+inner.add_node("bill", lambda state: {"log": "billed"})
+inner.add_edge(START, "read")
+inner.add_conditional_edges("read", sort)
+builder = StateGraph(State)
+builder.add_node("desk", inner.compile())
+builder.add_edge(START, "desk")
+graph = builder.compile()
+"""
+
+
+def test_nodes_and_edges_of_a_nested_graph_are_mutated_by_their_path(mutate: Mutate) -> None:
+    Path("app.py").write_text(NESTED)
+    Path("desk.scenario.yaml").write_text(SUITE.replace("path: [sort, bill]", "path: [desk]"))
+    found = mutate("--operator", "node", "--operator", "route")["by_id"]
+    swapped = found["route:app.py:graph:desk/read/desk:swapped"]
+    assert (swapped["outcome"], swapped["suggestion"]) == ("survived", "output: {log: billed}")
+    skipped = found["node:app.py:graph:desk/bill:skipped"]
+    assert (skipped["outcome"], skipped["suggestion"]) == ("survived", "output: {log: billed}")
