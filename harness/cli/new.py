@@ -116,6 +116,8 @@ def _from_traces(
         wanted = name or str(trace.head.get("scenario") or "") or _name_of(_first_input(trace))
         unused = target.unused_name(" ".join(wanted.split()), [each.keys["name"] for each in drafts])
         found = drafted(trace, setting, unused, target.file, target.head, projects.of(target.file))
+        if trace.head.get("status") != "invalid":  # a scenario may be about a manifest that is refused
+            _require_valid(found.outcome, setting.manifests[0])
         same = next((each for each in drafts if _same(each, found)), None)
         if same is not None:
             click.echo(f"{label}: the same as '{printable(same.keys['name'])}'", err=True)

@@ -409,3 +409,12 @@ def test_an_export_needs_its_manifest_and_what_was_said(harness: New, tmp_path: 
     done = harness("new", "--from", "runs.json", "--manifest", "app.py:graph")
     assert done.exit_code == 2
     assert "trace-empty" in done.stderr
+
+
+def test_an_app_that_cannot_be_imported_gets_no_scenario_of_an_export(harness: New, tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text("import not_installed_here\n" + APP)
+    (tmp_path / "runs.json").write_text(langsmith_runs("hello", "Hi."))
+    done = harness("new", "--from", "runs.json", "--manifest", "app.py:graph")
+    assert done.exit_code == 2
+    assert "app.py:graph cannot be run" in done.stderr
+    assert not (tmp_path / "app.scenario.yaml").exists()
