@@ -8,46 +8,41 @@ scripted answers, the change itself decides.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
-from harness.gate.rules import TOLERANCE, NothingToJudge
+from harness.gate.bounds import ProvenNoWorse, Share
+from harness.gate.rule import TOLERANCE, GateRule, NothingToJudge, Terms, number
 from harness.gate.ruling import AffectedScenario, Part, Ruling
-from harness.report.formatting import plural
+from harness.report.formatting import cost, plural, seconds
 from harness.report.scenario_runs import Pair, ScenarioRuns
 from harness.statistics.ratio_interval import Change, PairedValues, relative_change
-
-DEFAULT_CONFIDENCE: Final = 0.95
 
 
 @dataclass(frozen=True)
 class ComparedFigure:
     """A figure of a `Repeat`.
 
+    text     formats it
     sign     1 if more is worse, -1 if less is worse
     weighed  True to weight it by the scenario's weight
     largest  the largest value that it can have
     """
 
     figure: str
+    text: Callable[[float], str]
     sign: int = 1
     weighed: bool = False
     largest: float = math.inf
 
 
-CHANGES: Final = {
-    "max_fitness_drop": ComparedFigure("score", -1, weighed=True, largest=1.0),
-    "max_latency_increase": ComparedFigure("latency"),
-    "max_cost_increase": ComparedFigure("cost"),
-    "max_tokens_increase": ComparedFigure("tokens"),
-}
-
-PROVABLE: Final = {
-    "fitness": CHANGES["max_fitness_drop"],
-    "latency": CHANGES["max_latency_increase"],
-    "cost": CHANGES["max_cost_increase"],
-}
+_FITNESS: Final = ComparedFigure("score", "{:.2f}".format, -1, weighed=True, largest=1.0)
+_LATENCY: Final = ComparedFigure("latency", seconds)
+_COST: Final = ComparedFigure("cost", cost)
+_TOKENS: Final = ComparedFigure("tokens", number)
+_PROVABLE: Final = {"fitness": _FITNESS, "latency": _LATENCY, "cost": _COST}
 """The figures of `proven_no_worse`."""
 
 
@@ -62,22 +57,27 @@ class _Compared:
     note: str
 
 
-def change_rule(rule: str, part: Part, bound: float, confidence: float) -> Ruling:
-    """Apply a rule of `CHANGES`.
+def _judge_change(
+    rule: str, compared: ComparedFigure, part: Part, bound: float, terms: Terms
+) -> Sequence[Ruling]:
+    """Judge how much worse a figure is than in the baseline.
 
     Raises:
         NothingToJudge: no scenario was judged in both runs, or a cost is not known.
     """
-    found = _compare(part, CHANGES[rule], confidence)
+    found = _compare(part, compared, terms.confidence)
     holds = found.worse <= bound + TOLERANCE or (
         found.interval is not None and found.interval[0] <= TOLERANCE
     )
-    return Ruling(
-        rule, part.scope, found.worse, bound, holds, found.interval, scenarios=found.affected, note=found.note
-    )
+    return [
+        Ruling(
+            rule, part.scope, found.worse, bound, holds, found.interval,
+            scenarios=found.affected, note=found.note,
+        )
+    ]  # fmt: skip
 
 
-def proven_no_worse(part: Part, bounds: Mapping[str, float], confidence: float) -> Iterator[Ruling]:
+def _proven_no_worse(part: Part, shares: ProvenNoWorse, terms: Terms) -> Iterator[Ruling]:
     """Yield the ruling for each figure: its interval has to exclude that it is worse by more than its bound.
 
     A run that varies too much to say so fails. If none can differ, the change itself decides.
@@ -85,12 +85,12 @@ def proven_no_worse(part: Part, bounds: Mapping[str, float], confidence: float) 
     Raises:
         NothingToJudge: no scenario was judged in both runs, or a cost is not known.
     """
-    for figure, bound in bounds.items():
-        found = _compare(part, PROVABLE[figure], confidence)
+    for figure, bound in shares.bounds.items():
+        found = _compare(part, _PROVABLE[figure], terms.confidence)
         most = found.worse if found.interval is None else found.interval[1]
         proven, note = most <= bound + TOLERANCE, found.note
         if not proven and found.worse <= bound + TOLERANCE:
-            needed = found.change.ratio.scenarios_for(bound - found.worse, confidence)
+            needed = found.change.ratio.scenarios_for(bound - found.worse, terms.confidence)
             would = f": about {plural(needed, 'scenario')} like these would do" if needed else ""
             note = "; ".join([f"not enough evidence{would}", *([note] if note else [])])
         yield Ruling(
@@ -177,3 +177,61 @@ def _note(worse: float, part: Part) -> str:
     notes = ["there was none before"] if math.isinf(worse) else []
     notes += [f"{plural(unpaired, 'repeat')} in only one of the runs"] if unpaired else []
     return "; ".join(notes)
+
+
+def _worse_text(ruling: Ruling) -> str:
+    worse = ruling.actual
+    text = "unchanged" if worse == 0 else f"{_share(abs(worse))} {'worse' if worse > 0 else 'better'}"
+    if ruling.interval is None:
+        return text
+    ends = " to ".join(_share(end, signed=True) for end in ruling.interval)
+    return f"{text} (interval {ends})"
+
+
+def _share(share: float, *, signed: bool = False) -> str:
+    if math.isinf(share):
+        return "-∞" if share < 0 else "∞"
+    return f"{share * 100:{'+' if signed else ''}.3g} %"
+
+
+def _proven_text(ruling: Ruling) -> str:
+    return ", ".join(
+        f"{figure} proven at most {_share(share)} worse" for figure, share in ruling.bound.items()
+    )
+
+
+def _is_whole(bound: float) -> str:
+    return "nothing drops by more than 100 %" if bound >= 1 else ""
+
+
+def _change(name: str, figure: str, where: str, compared: ComparedFigure) -> GateRule:
+    return GateRule(
+        name, Share, f"The largest share by which the {figure} may be {where} the baseline's.",
+        partial(_judge_change, name, compared),
+        needs_baseline=True,
+        found=_worse_text,
+        wanted=lambda ruling: f"at most {_share(ruling.bound)} worse",
+        of_scenario=lambda value, _: compared.text(value),
+        figure=lambda _: compared.figure,
+        cannot_fail=lambda bound, _: _is_whole(bound) if compared is _FITNESS else "",
+    )  # fmt: skip
+
+
+CHANGE_RULES: Final = (
+    _change("max_fitness_drop", "fitness", "below", _FITNESS),
+    _change("max_latency_increase", "latency", "above", _LATENCY),
+    _change("max_cost_increase", "cost", "above", _COST),
+    _change("max_tokens_increase", "tokens", "above", _TOKENS),
+    GateRule(
+        "proven_no_worse", ProvenNoWorse,
+        "Shares by which figures may be worse than the baseline's; the run has to prove it.",
+        _proven_no_worse,
+        needs_baseline=True,
+        found=_worse_text,
+        wanted=_proven_text,
+        of_scenario=lambda value, ruling: _PROVABLE[next(iter(ruling.bound))].text(value),
+        figure=lambda bound: _PROVABLE[next(iter(bound))].figure,
+        cannot_fail=lambda bound, _: _is_whole(bound.get("fitness", 0)),
+    ),
+)  # fmt: skip
+"""The rules that compare figures with those of a baseline."""

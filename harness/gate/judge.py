@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from harness.errors import FormatError, Problem
 from harness.gate import warnings
-from harness.gate.changes import DEFAULT_CONFIDENCE, change_rule, proven_no_worse
-from harness.gate.policy import WITH_BASELINE, Policy, Rules, Scope, default_rules
-from harness.gate.rules import RUN_RULES, NothingToJudge, allow_removed, max_errors, no_drift, no_new_failures
-from harness.gate.ruling import Part, Ruling, ScopedCoverage, part_of
+from harness.gate.policy import DEFAULT_CONFIDENCE, RULES, Policy, Rules, default_rules
+from harness.gate.removed import allow_removed
+from harness.gate.rule import NothingToJudge, Terms
+from harness.gate.rules import max_errors
+from harness.gate.ruling import Part, Ruling, Scope, ScopedCoverage, part_of
 from harness.gate.warnings import GateWarning
 from harness.report.baseline_file import read_baseline
 from harness.report.formatting import plural, some_of
@@ -237,12 +238,12 @@ class _RuleEvaluation:
         if at is None and self._policy.is_default:
             rules = default_rules(baseline=self._has_baseline)
         for rule, bound in rules.rules.items():
-            if rule in WITH_BASELINE and not self._has_baseline:
+            if RULES[rule].needs_baseline and not self._has_baseline:
                 hint = "--baseline names a run or a file, as does `baseline` in the policy"
                 self._refuse("baseline-missing", f"{rule} needs a baseline", at, rule, hint)
                 continue
             try:
-                self.rulings += self._rulings(rule, bound, part, rules)
+                self.rulings += RULES[rule].judge(part, bound, self._terms(rules))
             except NothingToJudge as nothing:
                 where = f" of {_part_name(part.scope)}" if part.scope else ""
                 self._refuse("gate-nothing", f"{rule}{where}: {nothing.message}", at, rule, nothing.hint)
@@ -258,18 +259,11 @@ class _RuleEvaluation:
         nothing = not self.rulings and not self._policy.by
         yield from (ruling for ruling in defaults if nothing or not ruling.passed)
 
-    def _rulings(self, rule: str, bound: Any, part: Part, rules: Rules) -> Iterable[Ruling]:
-        confidence = rules.confidence or self._policy.rules.confidence or DEFAULT_CONFIDENCE
-        if rule == "proven_no_worse":
-            return [*proven_no_worse(part, bound.bounds, confidence)]
-        if rule in RUN_RULES:
-            return [RUN_RULES[rule](part, bound)]
-        if rule == "no_drift":
-            return [no_drift(part, confidence, self._history)]
-        if rule == "no_new_failures":
-            allowed = rules.rules.get("allow_removed", self._policy.rules.rules.get("allow_removed", False))
-            return [no_new_failures(part, confidence, gone_counts=not allowed)]
-        return [change_rule(rule, part, bound, confidence)]
+    def _terms(self, rules: Rules) -> Terms:
+        whole = self._policy.rules
+        confidence = rules.confidence or whole.confidence or DEFAULT_CONFIDENCE
+        allowed = rules.rules.get("allow_removed", whole.rules.get("allow_removed", False))
+        return Terms(confidence, self._history, allowed)
 
     def _refuse(self, code: str, message: str, at: int | None, key: str, hint: str = "") -> None:
         self.problems.append(self._policy.problem(code, message, at, key, hint))

@@ -1,45 +1,27 @@
-"""Rules on the figures of a run and on its changed verdicts; `harness.gate.changes` has the others.
-
-Each rule is a function of the part that it applies to and its bound. A rule that has nothing to look at raises
-`NothingToJudge` rather than hold trivially.
-"""
+"""Rules on the figures of one run, without a baseline."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import fsum
 from pathlib import Path
 from typing import Any, Final
 
-from harness.gate.policy import MinCoverage
+from harness.gate.bounds import Amount, Count, MinCoverage, Share
+from harness.gate.rule import TOLERANCE, GateRule, NothingToJudge, plain
 from harness.gate.ruling import AffectedScenario, Part, Ruling
-from harness.report.formatting import percent, plural, some_of, unpriced
+from harness.report.figures import LATENCIES, Figure
+from harness.report.formatting import dollars, p_value, percent, plural, seconds, some_of, unpriced
 from harness.report.history.file import read_history
 from harness.report.history.record import RunRecord
 from harness.report.repeats import NOT_PASSED
-from harness.report.scenario_runs import Pair, Repeat, ScenarioRuns
-from harness.source.display import nearest
+from harness.report.scenario_runs import Repeat, ScenarioRuns
 from harness.source.document import shown_path
 from harness.statistics.betting import Bets
-from harness.statistics.paired_difference import ALPHA
-from harness.statistics.pass_counts import PassCounts, fewer_passes_p, significantly_fewer
 
-TOLERANCE: Final = 1e-9
-"""Tolerance for rounding errors in sums."""
 _MAX_MISSING: Final = 10
-_MAX_COMPARED: Final = 10_000
-"""Maximum number of pairs of names compared for suggestions, which takes a few seconds."""
-Rule = Callable[[Part, Any], Ruling]
-
-
-class NothingToJudge(Exception):
-    """Raised by a rule that has nothing to look at. `hint` says what to do."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        self.message, self.hint = message, hint
-        super().__init__(message)
 
 
 def min_pass_rate(part: Part, bound: float) -> Ruling:
@@ -60,10 +42,10 @@ def min_fitness(part: Part, bound: float) -> Ruling:
     )  # fmt: skip
 
 
-def max_latency(percentile: str, part: Part, bound: float) -> Ruling:
+def max_latency(percentile: Figure, part: Part, bound: float) -> Ruling:
     """Judge a percentile of the virtual latency."""
-    rule = f"max_{percentile}_latency"
-    value = part.group["latency"][percentile]
+    rule = f"max_{percentile.label}_latency"
+    value = percentile.of(part.group)
     if value is None:
         return Ruling(rule, part.scope, None, bound, False, note="no run finished")
     slow = [(_slowest(each.repeats.values()) or 0.0, each) for each in part.scenarios]
@@ -148,36 +130,6 @@ def _step(item: Any) -> str:
     return " → ".join(map(str, item)) if isinstance(item, list) else str(item)
 
 
-def allow_removed(part: Part, bound: bool) -> Ruling:
-    """Judge the removed scenarios of the baseline: missing, or newly skipped."""
-    gone = removed(part)
-    return Ruling("allow_removed", part.scope, len(gone), bound, bound or not gone, scenarios=gone)
-
-
-def removed(part: Part) -> list[AffectedScenario]:
-    """Return the scenarios of the baseline that are missing, or newly skipped."""
-    assert part.pairing is not None
-    skipped = {pair.after.key for pair in part.pairing.pairs if pair.after.verdict == "skipped"}
-    found, added = [], part.pairing.added
-    if len(added) * len(part.pairing.gone) > _MAX_COMPARED:
-        added = ()
-    for each in part.pairing.gone:
-        after = "skipped" if each.key in skipped else "missing"
-        renamed = "" if after == "skipped" else _perhaps_renamed(each, added)
-        found.append(
-            AffectedScenario(each.id, each.variant, each.verdict, after, [renamed] if renamed else [])
-        )
-    return found
-
-
-def _perhaps_renamed(gone: ScenarioRuns, added: Sequence[ScenarioRuns]) -> str:
-    """Return a remark naming the new scenario of the same file whose name is most similar; "" if there is none."""
-    found = nearest(
-        gone.id, (each.id for each in added if each.suite == gone.suite and each.variant == gone.variant)
-    )
-    return f"perhaps renamed: '{found.removeprefix(f'{gone.suite}::')}' is new in this file" if found else ""
-
-
 def _figure_of(part: Part, figure: str) -> float:
     value = part.group[figure]
     if value is None:
@@ -208,15 +160,6 @@ def _mean(values: Sequence[float]) -> float:
 def _passed(repeats: Iterable[Repeat]) -> str:
     verdicts = [repeat.verdict for repeat in repeats]
     return f"{verdicts.count('passed')} of {len(verdicts)} passed"
-
-
-_RULES: Final[tuple[Rule, ...]] = (
-    min_pass_rate, min_fitness, max_cost, max_tokens, max_flaky, max_errors, min_coverage, allow_removed,
-)  # fmt: skip
-RUN_RULES: Final[dict[str, Rule]] = {
-    **{rule.__name__: rule for rule in _RULES},
-    **{f"max_{name}_latency": partial(max_latency, name) for name in ("p50", "p95")},
-}
 
 
 _SEED: Final = 0
@@ -263,62 +206,65 @@ def drift_p(values: Sequence[float]) -> float:
     return bets.p
 
 
-_MAX_NAMES: Final = 3
+def _is_lowest_share(bound: float, _scenarios: int) -> str:
+    return "no share is below 0" if bound == 0 else ""
 
 
-def no_new_failures(part: Part, confidence: float, *, gone_counts: bool = True) -> Ruling:
-    """Judge the scenarios that passed in the baseline and do not now, including removed ones if `gone_counts`."""
-    assert part.pairing is not None
-    counted = ((pair, _counts(pair)) for pair in part.pairing.pairs if _varies(pair))
-    varying = [(pair, counts) for pair, counts in counted if counts.before and counts.after]
-    fewer = significantly_fewer([counts for _, counts in varying], 1 - confidence)
-    broken = [
-        each
-        for each in part.pairing.pairs
-        if each.before.verdict == "passed" and each.after.verdict in NOT_PASSED and not _varies(each)
-    ]
-    blamed = [AffectedScenario.of(each.after, each, "passed", each.after.verdict) for each in broken]
-    for at in fewer:
-        pair, counts = varying[at]
-        before, after = _text(counts.passed_before, counts.before), _text(counts.passed_after, counts.after)
-        blamed.append(AffectedScenario.of(pair.after, pair, before, after))
-    blamed.sort(key=lambda each: each.label)
-    if gone_counts:
-        blamed += [each for each in removed(part) if each.before == "passed"]
-    note = _note([each for at, each in enumerate(varying) if at not in fewer])
-    return Ruling("no_new_failures", part.scope, len(blamed), 0, not blamed, scenarios=blamed, note=note)
+def _is_count_of_all(bound: int, scenarios: int) -> str:
+    there = f"there {'is' if scenarios == 1 else 'are'} {plural(scenarios, 'scenario')}"
+    return there if bound >= scenarios else ""
 
 
-def _varies(pair: Pair) -> bool:
-    return pair.before.varies or pair.after.varies
+def _of_graphs(shares: Mapping[str, float | None]) -> str:
+    return ", ".join(f"{percent(share)} of {kind}" for kind, share in shares.items())
 
 
-def _counts(pair: Pair) -> PassCounts:
-    return PassCounts(*_passes(pair.before), *_passes(pair.after))
-
-
-def _passes(scenario: ScenarioRuns) -> tuple[int, int]:
-    verdicts = [repeat.verdict for repeat in scenario.repeats.values() if repeat.verdict != "skipped"]
-    return verdicts.count("passed"), len(verdicts)
-
-
-def _note(rest: Sequence[tuple[Pair, PassCounts]]) -> str:
-    """Return a remark on scenarios whose failures chance explains."""
-    flaky = [pair for pair, counts in rest if counts.is_flaky]
-    lower = [(pair, counts) for pair, counts in rest if not counts.is_flaky and counts.change < 0]
-    notes = [_named(flaky, "flaky in both runs")] if flaky else []
-    if lower:
-        notes.append(_named([pair for pair, _ in lower], "failing more often, no more than chance explains"))
-        fewest = min(min(counts.before, counts.after) for _, counts in lower)
-        if fewer_passes_p(fewest, fewest, 0, fewest) > ALPHA / 2:
-            notes.append(f"{plural(fewest, 'repeat')} cannot show more of a single scenario: --repeat 5")
-    return "; ".join(notes)
-
-
-def _named(pairs: Sequence[Pair], what: str) -> str:
-    names = some_of([pair.after.label for pair in pairs], _MAX_NAMES)
-    return f"{plural(len(pairs), 'scenario')} {what}: {names}"
-
-
-def _text(passed: int, runs: int) -> str:
-    return f"{passed} of {runs} passed"
+RUN_RULES: Final = (
+    GateRule(
+        "min_pass_rate", Share, "The least pass rate: 0.95 for 95 %.", plain(min_pass_rate),
+        shown=percent, cannot_fail=_is_lowest_share,
+    ),
+    GateRule(
+        "min_fitness", Share, "The least fitness.", plain(min_fitness),
+        shown="{:.3f}".format, of_scenario=lambda value, _: f"{value:.2f}", cannot_fail=_is_lowest_share,
+    ),
+    *(
+        GateRule(
+            f"max_{each.label}_latency", Amount,
+            f"The largest {each.label} of the latency of a run, in virtual seconds.",
+            plain(partial(max_latency, each)), shown=seconds, figure=lambda _: "latency", is_time=True,
+        )
+        for each in LATENCIES
+    ),
+    GateRule(
+        "max_cost", Amount, "The largest cost of all runs together, in US dollars.", plain(max_cost),
+        shown=dollars, figure=lambda _: "cost",
+    ),
+    GateRule(
+        "max_tokens", Amount, "The most tokens that all runs together send and receive.", plain(max_tokens),
+        figure=lambda _: "tokens",
+    ),
+    GateRule(
+        "max_flaky", Count, "The most scenarios whose repeats have different verdicts.", plain(max_flaky),
+        counted="flaky scenario", cannot_fail=_is_count_of_all,
+    ),
+    GateRule(
+        "max_errors", Count, "The most scenarios that could not be judged; 0 unless given.", plain(max_errors),
+        counted="error", cannot_fail=_is_count_of_all,
+    ),
+    GateRule(
+        "min_coverage", MinCoverage, "The least shares of each graph that all scenarios together cover.",
+        plain(min_coverage),
+        found=lambda ruling: _of_graphs(ruling.actual),
+        wanted=lambda ruling: f"at least {_of_graphs(ruling.bound)}",
+        cannot_fail=lambda bound, _: "" if any(bound.values()) else "no share is below 0",
+    ),
+    GateRule(
+        "no_drift", bool, "True: the fitness has not fallen over the runs of the history.",
+        lambda part, _, terms: [no_drift(part, terms.confidence, terms.history)],
+        is_switch=True,
+        found=lambda ruling: f"p {p_value(ruling.actual)}",
+        wanted=lambda ruling: f"above {ruling.bound:g}",
+    ),
+)  # fmt: skip
+"""The rules on one run."""

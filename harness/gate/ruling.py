@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
+from typing import Any, Final, Literal
 
-from harness.gate.policy import Scope
 from harness.report.group import GraphCoverage
 from harness.report.repeats import Key, Line, label
 from harness.report.scenario_runs import Pair, Pairing, Run, ScenarioRuns
+
+Scope = Literal["tag", "suite", "manifest"]
+SCOPES: Final[tuple[Scope, ...]] = ("tag", "suite", "manifest")
 
 
 @dataclass(frozen=True, slots=True)

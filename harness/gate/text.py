@@ -2,105 +2,33 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
 
 from harness.errors import Problem
-from harness.gate.changes import CHANGES, PROVABLE
 from harness.gate.judge import Verdict
+from harness.gate.policy import RULES
 from harness.gate.ruling import AffectedScenario, Ruling
-from harness.report.formatting import cost, p_value, percent, plural, seconds
+from harness.report.formatting import plural
 from harness.report.markdown import bounded, code, escape
 from harness.source.display import clip, printable
-
-_AMOUNTS: Final[Mapping[str, Callable[[float], str]]] = {
-    "min_pass_rate": percent,
-    "min_fitness": "{:.3f}".format,
-    "max_p50_latency": seconds,
-    "max_p95_latency": seconds,
-    "max_cost": lambda value: f"${cost(value)}",
-}
-"""The formats of figures; numbers without a unit have none here."""
-_OF_SCENARIOS: Final[Mapping[str, Callable[[float], str]]] = {
-    **_AMOUNTS,
-    "min_fitness": "{:.2f}".format,
-    "max_fitness_drop": "{:.2f}".format,
-    "max_latency_increase": seconds,
-    "max_cost_increase": cost,
-}
-"""The same, of one scenario."""
-_NUMBER: Final = "{:,.10g}".format
-_COUNTED = {
-    "max_flaky": "flaky scenario",
-    "max_errors": "error",
-    "no_new_failures": "new failure",
-    "allow_removed": "removed scenario",
-}
 
 
 def figure_text(ruling: Ruling) -> str:
     """Return the figure of a rule, with its unit."""
-    rule, actual = ruling.rule, ruling.actual
-    if actual is None:
-        return "–"
-    if rule in CHANGES or rule == "proven_no_worse":
-        return _change(ruling)
-    if rule == "no_drift":
-        return f"p {p_value(actual)}"
-    if rule == "min_coverage":
-        return ", ".join(f"{percent(share)} of {kind}" for kind, share in actual.items())
-    if rule in _COUNTED:
-        return plural(actual, _COUNTED[rule])
-    return _AMOUNTS.get(rule, _NUMBER)(actual)
+    return RULES[ruling.rule].figure_text(ruling)
 
 
 def bound_text(ruling: Ruling) -> str:
     """Return the bound of a rule."""
-    rule, value = ruling.rule, ruling.bound
-    if rule in CHANGES:
-        return f"at most {_share(value)} worse"
-    if rule == "proven_no_worse":
-        return ", ".join(f"{figure} proven at most {_share(share)} worse" for figure, share in value.items())
-    if rule == "no_drift":
-        return f"above {value:g}"
-    if rule == "min_coverage":
-        return "at least " + ", ".join(f"{percent(share)} of {kind}" for kind, share in value.items())
-    if rule in ("no_new_failures", "allow_removed"):
-        return "any" if value is True else "none"
-    return f"at {'least' if rule.startswith('min_') else 'most'} {_AMOUNTS.get(rule, _NUMBER)(value)}"
+    return RULES[ruling.rule].bound_text(ruling)
 
 
 def change_text(ruling: Ruling, affected: AffectedScenario) -> str:
     """Return the figure of a scenario before and now, or only now if the former is not known."""
-    rule = ruling.rule
-    if rule == "proven_no_worse":
-        rule = next(
-            name for name, compared in CHANGES.items() if compared is PROVABLE[next(iter(ruling.bound))]
-        )
-    before, after = (_value(rule, value) for value in (affected.before, affected.after))
+    before, after = (
+        RULES[ruling.rule].scenario_text(ruling, value) for value in (affected.before, affected.after)
+    )
     return after if affected.before is None else f"{before} → {after}"
-
-
-def _value(rule: str, value: Any) -> str:
-    if value is None or isinstance(value, str):
-        return value or "–"
-    return _OF_SCENARIOS.get(rule, _NUMBER)(value)
-
-
-def _change(ruling: Ruling) -> str:
-    worse = ruling.actual
-    text = "unchanged" if worse == 0 else f"{_share(abs(worse))} {'worse' if worse > 0 else 'better'}"
-    if ruling.interval is None:
-        return text
-    ends = " to ".join(_share(end, signed=True) for end in ruling.interval)
-    return f"{text} (interval {ends})"
-
-
-def _share(share: float, *, signed: bool = False) -> str:
-    if math.isinf(share):
-        return "-∞" if share < 0 else "∞"
-    return f"{share * 100:{'+' if signed else ''}.3g} %"
 
 
 MAX_SCENARIOS = 10

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import filecmp
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from harness.gate.policy import RULES
 from harness.gate.ruling import Part, Ruling
 from harness.report.baseline_file import baseline_text, is_baseline_file
 from harness.report.formatting import plural, some_of
@@ -103,13 +104,13 @@ def _less(pair: Pair) -> list[str]:
 def of_rules(part: Part, rulings: Sequence[Ruling]) -> Iterator[GateWarning]:
     """Yield the warnings about the rules of a part, from their rulings."""
     for ruling in rulings:
-        never = _NEVER_FAILS.get(ruling.rule)
-        if never is not None and (why := never(ruling.bound, len(part.scenarios))):
+        rule = RULES[ruling.rule]
+        if why := rule.cannot_fail(ruling.bound, len(part.scenarios)):
             yield GateWarning("rule-cannot-fail", f"{ruling.label} cannot fail: {why}")
-        if ruling.rule in _TIMES and (found := milliseconds_hint(ruling.rule, ruling.bound)):
+        if rule.is_time and (found := milliseconds_hint(ruling.rule, ruling.bound)):
             yield GateWarning("unlikely-time", f"{found[0]}: {found[1]}")
-        figure = _figure(ruling)
-        values = _values(part, ruling.rule, figure) if figure else []
+        figure = rule.figure(ruling.bound)
+        values = _values(part, figure, compares=rule.needs_baseline) if figure else []
         if values and not any(values):
             yield GateWarning("figures-all-zero", f"{ruling.label} bounds nothing: every {figure} is 0")
     if [ruling.rule for ruling in rulings] == ["allow_removed"] and rulings[0].bound is True:
@@ -117,63 +118,10 @@ def of_rules(part: Part, rulings: Sequence[Ruling]) -> Iterator[GateWarning]:
         yield GateWarning("rule-cannot-fail", message)
 
 
-def _is_lowest_share(bound: float, _: int) -> str:
-    return "no share is below 0" if bound == 0 else ""
-
-
-def _are_lowest_shares(bound: Mapping[str, float], _: int) -> str:
-    return "no share is below 0" if not any(bound.values()) else ""
-
-
-def _is_count_of_all(bound: int, scenarios: int) -> str:
-    return (
-        f"there {'is' if scenarios == 1 else 'are'} {plural(scenarios, 'scenario')}"
-        if bound >= scenarios
-        else ""
-    )
-
-
-def _is_whole(bound: float, _: int) -> str:
-    return "nothing drops by more than 100 %" if bound >= 1 else ""
-
-
-_NEVER_FAILS: Final[Mapping[str, Callable[[Any, int], str]]] = {
-    "min_pass_rate": _is_lowest_share,
-    "min_fitness": _is_lowest_share,
-    "min_coverage": _are_lowest_shares,
-    "max_flaky": _is_count_of_all,
-    "max_errors": _is_count_of_all,
-    "max_fitness_drop": _is_whole,
-    "proven_no_worse": lambda bound, _: _is_whole(bound.get("fitness", 0), _),
-}
-"""Why no run can fail a rule, from its bound and the number of scenarios; "" if one can."""
-
-_TIMES: Final = ("max_p50_latency", "max_p95_latency")
-
-_FIGURES: Final = {
-    "max_p50_latency": "latency",
-    "max_p95_latency": "latency",
-    "max_cost": "cost",
-    "max_tokens": "tokens",
-    "max_fitness_drop": "score",
-    "max_latency_increase": "latency",
-    "max_cost_increase": "cost",
-    "max_tokens_increase": "tokens",
-}
-"""The figure of a `Repeat` that a rule bounds, where 0 may mean that nothing was measured."""
-
-
-def _figure(ruling: Ruling) -> str:
-    if ruling.rule == "proven_no_worse":
-        [figure] = ruling.bound
-        return "score" if figure == "fitness" else str(figure)
-    return _FIGURES.get(ruling.rule, "")
-
-
-def _values(part: Part, rule: str, figure: str) -> list[float | None]:
+def _values(part: Part, figure: str, *, compares: bool) -> list[float | None]:
     """Return the figures that a rule looks at: of the judged repeats, also of the baseline if it compares."""
     scenarios = list(part.scenarios)
-    if part.pairing is not None and rule.endswith(("_drop", "_increase", "_worse")):
+    if part.pairing is not None and compares:
         scenarios = [each for pair in part.pairing.pairs for each in (pair.before, pair.after)]
     repeats = (
         repeat for each in scenarios for repeat in each.repeats.values() if repeat.verdict != "skipped"
