@@ -23,7 +23,7 @@ class NothingToJudge(Exception):
 
 
 class Terms(NamedTuple):
-    """What rules share.
+    """The terms that rules share.
 
     confidence     of intervals and tests
     history        the history that the run was appended to, if any
