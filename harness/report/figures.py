@@ -17,7 +17,7 @@ PERCENTILES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "max": 1
 
 
 class Unit(NamedTuple):
-    """The way figures of a kind are written; `difference` is for what they moved by. report.html knows units by name."""
+    """The way figures of a kind are written, and what they moved by. report.html knows units by name."""
 
     name: str
     text: Callable[[float | None], str]
