@@ -27,7 +27,7 @@ from harness.dialects.request import LoadRequest
 from harness.engine.versions import CONTEXT_FLOORS, too_old
 from harness.errors import ManifestError, Problem, Span, WorldError
 from harness.graph.native import Invocation
-from harness.source.display import did_you_mean
+from harness.source.display import clip, did_you_mean
 from harness.source.document import shown_path
 from harness.source.frames import error_line, own_frames
 from harness.time.clock import VirtualTimeLoop
@@ -36,6 +36,7 @@ from harness.time.rebinding import PYTHON, USER, origin, when_imported
 DUMMY: Final = "replayed"
 """The value of variables that look like keys, in runs that reach no provider."""
 _KEY: Final = re.compile(r"(?:^|_)API_?KEY$|^AWS_(?:ACCESS_KEY_ID|SECRET_ACCESS_KEY)$")
+_LONGEST_REASON: Final = 400
 _LEVELS_UP: Final = 4
 """The folders around an app in which a package is looked for that it cannot import."""
 _ANY_KEY: Final = re.compile(r"_(?:KEY|TOKEN|SECRET)$")
@@ -168,14 +169,13 @@ def import_error(target: Target, error: BaseException, named_at: Span | None) ->
     """Return the error of an app that cannot be imported: what is missing, and the imports that lead to it."""
     frames = [each for each in own_frames(error) if each["function"] == "<module>"] or own_frames(error)
     chain = " > ".join(dict.fromkeys(f"{each['file']}:{each['line']}" for each in frames))
-    why, hint = error_line(error), ""
+    why, hint = clip(error_line(error), _LONGEST_REASON), ""
     if isinstance(error, ModuleNotFoundError) and error.name:
         package = error.name.partition(".")[0]
         packages = package.replace("_", "-")
         why = f"there is no module '{error.name}'" + _in_installed(packages)
         if beside := _folder_of(package, target):
-            shown = shown_path(beside)
-            hint = f"'{package}' is in {shown}: PYTHONPATH={shown}, or add it to `dependencies` in langgraph.json"
+            hint = _of_missing(beside, error.name)
         else:
             hint = f"install what the app requires, such as: pip install {packages}"
     elif (refused := _refused(error)) is not None:
@@ -198,6 +198,15 @@ def import_error(target: Target, error: BaseException, named_at: Span | None) ->
     text = f"{target.shown} cannot be imported: {why}" + (f" ({chain})" if chain else "")
     at = Span(frames[-1]["file"], frames[-1]["line"], 1) if frames else named_at
     return ManifestError(Problem("import", text, at, hint))
+
+
+def _of_missing(root: Path, module: str) -> str:
+    """Return the hint for a module whose package has its source below a folder."""
+    source, shown = root.joinpath(*module.split(".")), shown_path(root)
+    if source.is_dir() or source.with_suffix(".py").is_file():
+        package = module.partition(".")[0]
+        return f"'{package}' is in {shown}: PYTHONPATH={shown}, or add it to `dependencies` in langgraph.json"
+    return f"there is no {shown_path(source)}.py: perhaps it was left out of the repository"
 
 
 def _folder_of(package: str, target: Target) -> Path | None:

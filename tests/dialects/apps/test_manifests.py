@@ -297,6 +297,13 @@ def test_a_package_beside_the_app_is_not_to_be_installed(
     assert "pip install" not in error
 
 
+def test_a_module_that_a_package_lacks_is_told_as_a_file_that_is_not_there(run_app: RunApp) -> None:
+    files = {"parts/__init__.py": "", "agent.py": "from parts.prompts import SYSTEM\n"}
+    scenario = "manifest: agent.py:agent\nscenarios: [{name: it, input: hi}]"
+    (outcome,) = run_app(scenario, files).values()
+    assert "/parts/prompts.py: perhaps it was left out of the repository" in str(outcome.observed.error)
+
+
 def test_http_stubs_answer_what_an_import_requests(run_app: RunApp) -> None:
     found = run_app(
         """
