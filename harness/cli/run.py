@@ -31,7 +31,6 @@ from harness.cli.options import (
     start_workers,
 )
 from harness.cli.output import print_problems
-from harness.errors import ExtraMissing, FormatError, Problem
 from harness.settings import Projects, RecordMode, Traces
 
 if TYPE_CHECKING:
@@ -195,10 +194,7 @@ def command(
         def in_new_processes(selection: Selection, projects: Projects) -> Session:
             return run(selection, projects, workers=WorkerPool(jobs or 1, projects))
 
-        try:
-            return Watch(read_projects, choose, in_new_processes).loop()
-        except ExtraMissing as error:
-            raise FormatError(Problem(error.code, str(error))) from None
+        return Watch(read_projects, choose, in_new_processes).loop()
     projects = read_projects()
     selection = choose(projects)
     if last_failed and selection.is_empty:  # what failed is to be remembered

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli import completion
-from harness.errors import ExtraMissing, FormatError, Problem
 from harness.report.formatting import plural
 from harness.source.display import printable
 
@@ -49,10 +48,7 @@ def command(target: str, host: str, port: int, allow_hosts: tuple[str, ...], std
         _serve_stdio(responder, stdio)
         _print_unused(_of_server(responder, stdio), to_stderr=True)
     else:
-        try:
-            serve_until_interrupted(responder, host=host, port=port, allow_hosts=allow_hosts, ready=_announce)
-        except ExtraMissing as error:
-            raise FormatError(Problem(error.code, str(error))) from None
+        serve_until_interrupted(responder, host=host, port=port, allow_hosts=allow_hosts, ready=_announce)
         _print_unused(responder.unused(), to_stderr=False)
 
 

@@ -1,6 +1,7 @@
 """`harness explore` on small agents: what it finds, what it writes, what it refuses."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -294,6 +295,16 @@ def test_an_agent_that_ends_its_process_is_not_explored(write: WriteFile, invoke
 
     assert done.exit_code == 3
     assert "ends.py:run: the process that ran this scenario left with 3" in done.output
+
+
+def test_without_its_extra_it_says_what_to_install(
+    agent: Any, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent(SOUND)
+    monkeypatch.setitem(sys.modules, "hypothesis", None)
+    done = invoke("explore", "desk.yaml")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: package 'hypothesis' is needed to draw answers: pip install")
 
 
 def test_a_key_that_is_no_invariant_is_refused(agent: Any, write: WriteFile, invoke: Invoke) -> None:

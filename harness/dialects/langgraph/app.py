@@ -173,9 +173,12 @@ def import_error(target: Target, error: BaseException, named_at: Span | None) ->
     if isinstance(error, ModuleNotFoundError) and error.name:
         package = error.name.partition(".")[0]
         packages = package.replace("_", "-")
-        why = f"there is no module '{error.name}'" + _in_installed(packages)
+        installed = _in_installed(packages)
+        why = f"there is no module '{error.name}'" + installed
         if beside := _folder_of(package, target):
             hint = _of_missing(beside, error.name)
+        elif installed:
+            hint = f"the app requires another version: pip install --upgrade {packages}"
         else:
             hint = f"install what the app requires, such as: pip install {packages}"
     elif (refused := _refused(error)) is not None:
