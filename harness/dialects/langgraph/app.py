@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import builtins
 import importlib
 import importlib.util
@@ -37,6 +38,10 @@ DUMMY: Final = "replayed"
 """The value of variables that look like keys, in runs that reach no provider."""
 _KEY: Final = re.compile(r"(?:^|_)API_?KEY$|^AWS_(?:ACCESS_KEY_ID|SECRET_ACCESS_KEY)$")
 _LONGEST_REASON: Final = 400
+_POINT: Final = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+"""A PNG file with one point."""
 _LEVELS_UP: Final = 4
 """The folders around an app in which a package is looked for that it cannot import."""
 _ANY_KEY: Final = re.compile(r"_(?:KEY|TOKEN|SECRET)$")
@@ -81,9 +86,21 @@ def _give_keys(settings: ModuleType) -> None:
     settings.EnvSettingsSource.get_field_value = get_field_value
 
 
+def _draw_offline(graphs: ModuleType) -> None:
+    """Let apps that draw themselves when they are imported, with a service, have a picture of a single point."""
+    original = graphs.Graph.draw_mermaid_png
+
+    @wraps(original)
+    def draw_mermaid_png(self: Any, *args: Any, **options: Any) -> bytes:
+        return _POINT if isinstance(os.environ, _WithKeys) else original(self, *args, **options)
+
+    graphs.Graph.draw_mermaid_png = draw_mermaid_png
+
+
 @cache
-def _prepare_settings() -> None:
+def _prepare_libraries() -> None:
     when_imported("pydantic_settings", _give_keys)
+    when_imported("langchain_core.runnables.graph", _draw_offline)
 
 
 def enter(folders: tuple[str, ...], environment: Mapping[str, str], *, offline: bool) -> None:
@@ -92,7 +109,7 @@ def enter(folders: tuple[str, ...], environment: Mapping[str, str], *, offline: 
     os.environ.update(environment)
     if offline:
         os.environ.__class__ = _WithKeys
-        _prepare_settings()
+        _prepare_libraries()
     sys.path[:0] = [folder for folder in folders if folder not in sys.path]
 
 

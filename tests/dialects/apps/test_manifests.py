@@ -3,6 +3,7 @@
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from packaging.version import Version
@@ -302,6 +303,20 @@ def test_a_module_that_a_package_lacks_is_told_as_a_file_that_is_not_there(run_a
     scenario = "manifest: agent.py:agent\nscenarios: [{name: it, input: hi}]"
     (outcome,) = run_app(scenario, files).values()
     assert "/parts/prompts.py: perhaps it was left out of the repository" in str(outcome.observed.error)
+
+
+def test_an_app_may_draw_itself_when_it_is_imported(run_app: RunApp, tmp_path: Path) -> None:
+    app = """\
+    from langgraph.graph import START, MessagesState, StateGraph
+
+    graph = StateGraph(MessagesState).add_node("done", lambda state: {}).add_edge(START, "done").compile()
+    picture = graph.get_graph().draw_mermaid_png(output_file_path="graph.png")
+    assert picture.startswith(b"\\x89PNG")
+    """
+    scenario = "manifest: agent.py:graph\nscenarios: [{name: it, input: hi, expect: {path: [done]}}]"
+    (outcome,) = run_app(scenario, {"agent.py": dedent(app)}).values()
+    assert outcome.passed
+    assert not (tmp_path / "graph.png").exists()
 
 
 def test_http_stubs_answer_what_an_import_requests(run_app: RunApp) -> None:
