@@ -189,7 +189,7 @@ def import_error(target: Target, error: BaseException, named_at: Span | None) ->
     why, hint = clip(error_line(error), _LONGEST_REASON), ""
     if isinstance(error, ModuleNotFoundError) and error.name:
         package = error.name.partition(".")[0]
-        packages = package.replace("_", "-")
+        packages = _distribution_of(error.name)
         installed = _in_installed(packages)
         why = f"there is no module '{error.name}'" + installed
         if beside := _folder_of(package, target):
@@ -237,6 +237,14 @@ def _folder_of(package: str, target: Target) -> Path | None:
             if (root / f"{package}.py").is_file() or any((root / package).glob("*.py")):
                 return root
     return None
+
+
+def _distribution_of(module: str) -> str:
+    """Return the probable name of the distribution of a module: `langchain-openai`, `google-genai`."""
+    parts = module.split(".")
+    found = sys.modules.get(parts[0])
+    is_namespace = found is not None and getattr(found, "__file__", None) is None
+    return "-".join(parts[:2] if is_namespace else parts[:1]).replace("_", "-")
 
 
 def _in_installed(package: str) -> str:

@@ -305,6 +305,12 @@ def test_a_module_that_a_package_lacks_is_told_as_a_file_that_is_not_there(run_a
     assert "/parts/prompts.py: perhaps it was left out of the repository" in str(outcome.observed.error)
 
 
+def test_a_module_of_a_namespace_package_is_installed_by_the_name_of_both(run_app: RunApp) -> None:
+    files = {"shelf/books/one.py": "", "agent.py": "import shelf.large_books\n"}
+    (outcome,) = run_app("manifest: agent.py:agent\nscenarios: [{name: it, input: hi}]", files).values()
+    assert "pip install shelf-large-books" in str(outcome.observed.error)
+
+
 def test_an_app_may_draw_itself_when_it_is_imported(run_app: RunApp, tmp_path: Path) -> None:
     app = """\
     from langgraph.graph import START, MessagesState, StateGraph
