@@ -17,6 +17,7 @@ from harness.budget import Budget
 from harness.cli import completion
 from harness.cli import output as exit_code
 from harness.cli.consent import may_call_models, yes_option
+from harness.cli.executors import open_executor
 from harness.cli.options import (
     PATH,
     budget_option,
@@ -30,7 +31,7 @@ from harness.cli.options import (
 )
 from harness.cli.output import print_problems
 from harness.cli.selection import Selection, select
-from harness.cli.session import Session, worker_pool
+from harness.cli.session import Session
 from harness.dialects.load import load_evolution
 from harness.dialects.registry import dialect_of
 from harness.errors import FormatError, ManifestError, Problem
@@ -43,7 +44,7 @@ from harness.scenario.manifest_scenarios import scenarios_of_manifest
 from harness.scenario.model import Scenario, load_request
 from harness.settings import Projects, RecordMode
 from harness.source.document import hint_for_missing, shown_path
-from harness.workers.pool import WorkerPool
+from harness.workers.executor import Executor
 
 if TYPE_CHECKING:
     from harness.evolution.config import Config
@@ -141,7 +142,7 @@ def command(
         if not may_call_models(yes):
             return exit_code.NOT_JUDGED
     folder = out or projects.common(selection.files).report.with_name("evolution")
-    workers = worker_pool(jobs, projects, selection, one_by_one=True)
+    workers = open_executor(jobs, projects, selection, one_by_one=True)
     with ScenarioRuns(projects, workers) as run:
         report = Report(click.echo)
         study = Study(
@@ -257,7 +258,7 @@ class ScenarioRuns:
     """A callable that runs scenarios, in this process or in workers. Use it as a context manager."""
 
     projects: Projects
-    workers: WorkerPool | None = None
+    workers: Executor | None = None
     _folder: tempfile.TemporaryDirectory[str] = field(default_factory=tempfile.TemporaryDirectory)
 
     def __enter__(self) -> Self:

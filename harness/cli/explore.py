@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -102,6 +103,7 @@ def command(
         raise click.UsageError("--runs and --time are mutually exclusive")
     check_writable(json_file)
     import_extra("hypothesis", "explore", "to draw answers")
+    from harness.cli.executors import executor_of
     from harness.explore.attempt import STREAMS, Plan
     from harness.explore.drawn import KINDS_OF_FAULTS
     from harness.explore.exploration import explore
@@ -131,10 +133,10 @@ def command(
                 plan,
                 projects,
                 project,
-                jobs=jobs,
                 out=folder,
                 cover=cover,
                 progress=report.progress,
+                open_executor=partial(executor_of, jobs, projects, subject.scenario),
             )
         except ManifestError as error:
             report.stop()

@@ -171,8 +171,8 @@ class _Session:
 
     def run(self, jobs: int | None) -> Mutation:
         """Run the mutants, and return their results; those so far if the run is interrupted."""
+        from harness.cli.executors import open_executor
         from harness.cli.interruption import between_scenarios
-        from harness.cli.session import worker_pool
         from harness.mutation.result import Mutation
         from harness.scenario.app_process import close_apps
         from harness.scenario.redaction import secrets_of_process
@@ -184,7 +184,7 @@ class _Session:
             stack.enter_context(stdout_to_stderr(self._to_stderr))
             stack.enter_context(redacted_process(secrets_of_process(settings).text))
             stack.callback(close_apps)
-            self._workers = worker_pool(jobs, self._projects, self._selection, to_stderr=self._to_stderr)
+            self._workers = open_executor(jobs, self._projects, self._selection, to_stderr=self._to_stderr)
             if self._workers is not None:
                 stack.enter_context(closing(self._workers))
             self._interruption = stack.enter_context(between_scenarios())

@@ -79,8 +79,9 @@ def command(
     cassettes/NAME without secrets. Keys are read from the environment, such as OPENAI_API_KEY. If the agent asks a
     person and there is a terminal, you are asked. A summary at the end lists the calls made and the files written.
     """
+    from harness.cli.executors import open_executor
     from harness.cli.selection import select
-    from harness.cli.session import counted, run_selection, worker_pool
+    from harness.cli.session import counted, run_selection
     from harness.recording.spending import Spending
     from harness.report.formatting import plural
     from harness.scenario.cassette import cassette_name
@@ -112,7 +113,7 @@ def command(
     selection = replace(selection, scenarios=kept)
     again = "harness record" + (f" --record-mode {mode.value}" if mode is not RecordMode.NEW_EPISODES else "")
     spending = Spending(PriceList(projects.common(selection.files).prices).cost, budget or Budget())
-    workers = worker_pool(jobs or (1 if exit_first else None), projects, selection, spending=spending)
+    workers = open_executor(jobs or (1 if exit_first else None), projects, selection, spending=spending)
     with counted(spending, workers):
         finished = run_selection(
             selection, projects, workers=workers, exit_first=exit_first, quiet=quiet, command=again

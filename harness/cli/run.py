@@ -155,8 +155,9 @@ def command(
         )
     start_workers(jobs, mode)
 
+    from harness.cli.executors import open_executor
     from harness.cli.selection import misnamed, select
-    from harness.cli.session import run_selection, worker_pool
+    from harness.cli.session import run_selection
 
     paths, changed = paths_and_ref(paths, changed)
     given = {"report": report, "traces": traces, "history": history, "now": now}
@@ -189,10 +190,9 @@ def command(
 
     if watch:
         from harness.cli.watch import Watch
-        from harness.workers.pool import WorkerPool
 
         def in_new_processes(selection: Selection, projects: Projects) -> Session:
-            return run(selection, projects, workers=WorkerPool(jobs or 1, projects))
+            return run(selection, projects, workers=open_executor(jobs, projects, selection, always=True))
 
         return Watch(read_projects, choose, in_new_processes).loop()
     projects = read_projects()
@@ -200,7 +200,7 @@ def command(
     if last_failed and selection.is_empty:  # what failed is to be remembered
         click.echo(f"nothing to run: {selection.part}", err=True)
         return exit_code.OK
-    workers = worker_pool(jobs or (1 if exit_first else None), projects, selection, to_stderr=lines == "-")
+    workers = open_executor(jobs or (1 if exit_first else None), projects, selection, to_stderr=lines == "-")
     finished = run(selection, projects, workers=workers)
     if fitness is None or finished.interrupted or not selection.scenarios:
         return finished.code

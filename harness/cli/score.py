@@ -101,9 +101,10 @@ def command(
         raise click.UsageError("--fresh and --last-failed are mutually exclusive")
     start_workers(jobs, RecordMode(record_mode))
 
+    from harness.cli.executors import open_executor
     from harness.cli.score_plan import conclude, plan
     from harness.cli.selection import select
-    from harness.cli.session import counted, run_selection, worker_pool
+    from harness.cli.session import counted, run_selection
     from harness.scenario.cassette import check_cassettes
     from harness.variants.application import apply_variants, unused_names
     from harness.variants.document import read_variants, select_variants
@@ -140,7 +141,7 @@ def command(
         return exit_code.NOT_JUDGED
     resume_state.begin()
     selection = replace(selection, scenarios=tuple(scenarios))
-    workers = worker_pool(jobs, projects, selection, to_stderr=to_stderr, spending=schedule.spending)
+    workers = open_executor(jobs, projects, selection, to_stderr=to_stderr, spending=schedule.spending)
     with counted(schedule.spending, workers):
         finished = run_selection(
             selection, projects, workers=workers, to_stderr=to_stderr, scored=True, schedule=schedule

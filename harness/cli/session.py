@@ -7,7 +7,6 @@ import sys
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -15,7 +14,6 @@ import click
 
 from harness.cli import output as exit_code
 from harness.cli.interruption import between_scenarios
-from harness.cli.options import JOBS_WHILE_RECORDING
 from harness.cli.output import print_problems, stdout_to_stderr, unwritable
 from harness.cli.selection import Selection
 from harness.errors import FormatError
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
     from harness.recording.spending import Spending
     from harness.report.repeatability import Unchanged
     from harness.variants.schedule import Schedule
-    from harness.workers.pool import WorkerPool
+    from harness.workers.executor import Executor
 
 
 @dataclass
@@ -66,7 +64,7 @@ class Session:
     exit_first: bool = False
     quiet: bool = False
     ask: Ask | None = None
-    workers: WorkerPool | None = None
+    workers: Executor | None = None
     schedule: Schedule | None = None
     code: int = exit_code.OK
     interrupted: bool = False
@@ -95,7 +93,7 @@ class Session:
                 for outcome in unread_outcomes(file, error, selection.names.get(file, ())):
                     self._write(record(outcome), place=-1)
             if not self.quiet:
-                self.reporter.start(selection.runs, permits.status if permits is not None else None)
+                self.reporter.start(selection.runs, self.workers.status if self.workers is not None else None)
             try:
                 self._run_all(selection)
             finally:
@@ -212,7 +210,7 @@ def run_selection(
     selection: Selection,
     projects: Projects,
     *,
-    workers: WorkerPool | None = None,
+    workers: Executor | None = None,
     lines: str | None = None,
     exit_first: bool = False,
     quiet: bool = False,
@@ -315,7 +313,7 @@ def run_selection(
     return session
 
 
-def _begin_guarded(projects: Projects, report: Path, workers: WorkerPool | None, stack: ExitStack) -> None:
+def _begin_guarded(projects: Projects, report: Path, workers: Executor | None, stack: ExitStack) -> None:
     """Let another process write the report, if a run ends or holds this one, and that is of a command."""
     if workers is None and exit_code.is_command():
         from harness.workers.guardian import reported, start_guardian
@@ -324,33 +322,8 @@ def _begin_guarded(projects: Projects, report: Path, workers: WorkerPool | None,
         stack.callback(reported)
 
 
-def worker_pool(
-    jobs: int | None,
-    projects: Projects,
-    selection: Selection,
-    *,
-    to_stderr: bool = False,
-    spending: Spending | None = None,
-    one_by_one: bool = False,
-) -> WorkerPool | None:
-    """Return the worker processes, or None if this process runs the scenarios.
-
-    jobs      the number of processes; None: one, or `JOBS_WHILE_RECORDING`
-    spending  counts the calls of real models, and has their budget
-    """
-    if projects.record_mode is not RecordMode.NONE:
-        return _recording_pool(
-            jobs or JOBS_WHILE_RECORDING, projects, selection, spending, to_stderr, one_by_one
-        )
-    if (jobs or 1) == 1 and not any(map(projects.isolates, selection.files)):
-        return None
-    from harness.workers.pool import WorkerPool
-
-    return WorkerPool(jobs or 1, projects, stdout_to_stderr=to_stderr, one_by_one=one_by_one)
-
-
 @contextmanager
-def counted(spending: Spending, workers: WorkerPool | None) -> Iterator[None]:
+def counted(spending: Spending, workers: Executor | None) -> Iterator[None]:
     """Count the calls of real models that this process makes, within the context. Workers have theirs counted."""
     from harness.recording.permits import Permits, permits_from
 
@@ -359,29 +332,6 @@ def counted(spending: Spending, workers: WorkerPool | None) -> Iterator[None]:
         return
     with Permits(spending) as source, permits_from(source):
         yield
-
-
-def _recording_pool(
-    jobs: int,
-    projects: Projects,
-    selection: Selection,
-    spending: Spending | None,
-    to_stderr: bool,
-    one_by_one: bool,
-) -> WorkerPool | None:
-    """Return the processes that call real systems; None for one scenario at a time, which may use the terminal."""
-    if jobs == 1 or len(selection.scenarios) <= 1:
-        return None
-    from harness.recording.permits import Permits
-    from harness.recording.spending import Spending
-    from harness.scenario.outcome import PriceList
-    from harness.workers.pool import WorkerPool
-
-    settings = projects.common(selection.files)
-    spending = spending or Spending(PriceList(settings.prices).cost)
-    tell = partial(click.echo, err=True)
-    permits = Permits(spending, settings.max_connections, terminal_asker(), tell)
-    return WorkerPool(jobs, projects, stdout_to_stderr=to_stderr, one_by_one=one_by_one, permits=permits)
 
 
 def _input_digests(selection: Selection, projects: Projects) -> Mapping[str, str]:

@@ -31,6 +31,7 @@ from harness.scenario.run import run_scenario
 from harness.settings import Projects
 from harness.source.display import clip
 from harness.time.real import real
+from harness.workers.executor import OpenExecutor
 
 _MOST_VISITS: Final = 60_000
 """Visits of nodes in which the scenario of a finding is shortened: that of an endless run takes many."""
@@ -206,10 +207,10 @@ def explore(
     projects: Projects,
     project: Path,
     *,
-    jobs: int,
     out: Path,
     cover: Path | None,
     progress: Progress,
+    open_executor: OpenExecutor = lambda _work: None,
 ) -> Explored:
     """Explore an agent, and write a scenario for each finding to the folder `out`. `project` keeps what is known.
 
@@ -229,7 +230,7 @@ def explore(
     known = Known.of(subject, project)
     try:
         before = dict(_still_known(known, subject, out))
-        run_tasks(range(STREAMS), subject.scenario, plan, projects, jobs, tell)
+        run_tasks(range(STREAMS), subject.scenario, plan, projects, open_executor, tell)
     except KeyboardInterrupt:
         done.interrupted = True
     done.seconds = real.monotonic() - began
@@ -241,7 +242,7 @@ def explore(
             if isinstance(told, Found):
                 shorter[told.breach.key] = told
 
-        run_tasks(smallest, subject.scenario, plan, projects, jobs, keep)
+        run_tasks(smallest, subject.scenario, plan, projects, open_executor, keep)
     except KeyboardInterrupt:
         done.interrupted = True
     smallest = [shorter.get(each.breach.key, each) for each in smallest]

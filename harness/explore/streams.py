@@ -6,6 +6,7 @@ An app is imported in a process of its own for each task.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,13 +18,19 @@ from harness.explore.search import Cover, Found, Reached, Stream, Tell, shrunk
 from harness.scenario import app_process
 from harness.scenario.model import Scenario, load_request
 from harness.settings import Projects, Settings
+from harness.workers.executor import OpenExecutor
 
 Task = int | Found
 """The number of a stream to search, or what is to be shrunk."""
 
 
 def run_tasks(
-    tasks: Sequence[Task], scenario: Scenario, plan: Plan, projects: Projects, jobs: int, tell: Tell
+    tasks: Sequence[Task],
+    scenario: Scenario,
+    plan: Plan,
+    projects: Projects,
+    open_executor: OpenExecutor,
+    tell: Tell,
 ) -> None:
     """Do these tasks, and tell what they find and have done.
 
@@ -32,19 +39,15 @@ def run_tasks(
         KeyboardInterrupt: it was asked to end.
     """
     work = partial(_work, plan, tuple(tasks))
-    if jobs == 1 or len(tasks) == 1:
+    executor = open_executor(work) if len(tasks) > 1 else None
+    if executor is None:
         for number in range(len(tasks)):
             work(number, scenario, projects.of(scenario.file), partial(_received, tell))
         return
-    from harness.workers.pool import WorkerPool
-
-    pool = WorkerPool(jobs, projects, work=work)
-    try:
-        for result in pool.run([scenario] * len(tasks)):
+    with closing(executor):
+        for result in executor.run([scenario] * len(tasks)):
             if result.outcome is not None:
                 _received(tell, result.outcome)
-    finally:
-        pool.close()
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from harness.report.results import record
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome
 from harness.settings import Projects
-from harness.workers.pool import WorkerPool
+from harness.workers.executor import Executor
 
 _UNKNOWN: Final = 1 << 40
 """The number of runs, which is not known beforehand: more than there are."""
@@ -94,7 +94,7 @@ def run_chains(
     chains: Iterable[Chain[Result]],
     projects: Projects,
     sample: Sequence[Scenario],
-    workers: WorkerPool | None,
+    workers: Executor | None,
 ) -> Generator[Result]:
     """Yield the results of chains as they end. Closing the iterator stops running scenarios.
 

@@ -51,7 +51,6 @@ class ExploredItem(pytest.Item):
             plan,
             projects,
             settings.project,
-            jobs=1,
             out=settings.project / "scenarios" / "found",
             cover=None,
             progress=lambda _subject, _merged: None,

@@ -28,6 +28,7 @@ from harness.scenario.model import Scenario, real_timeout_of
 from harness.settings import Projects
 from harness.time.real import real
 from harness.workers import fork_server
+from harness.workers.executor import Numbers, in_order_of_scenarios
 from harness.workers.result import ScenarioResult
 from harness.workers.worker import NOTE_SIZE, Task, Work, worker_main
 
@@ -82,25 +83,6 @@ class _Worker:
         self.process.join()
 
 
-class _Queue:
-    """The numbers of the scenarios that have not begun. At most `left` of them will."""
-
-    def __init__(self, numbers: Iterator[int | None], left: int) -> None:
-        self._numbers, self.left = numbers, left
-        self._back: deque[int] = deque()
-
-    def take(self) -> int | None:
-        """Return the next number; None if there is none, or not before another scenario has ended."""
-        number = self._back.popleft() if self._back else next(self._numbers, None)
-        self.left -= number is not None
-        return number
-
-    def put_back(self, numbers: Sequence[int]) -> None:
-        """Put numbers back to the beginning."""
-        self._back.extendleft(reversed(numbers))
-        self.left += len(numbers)
-
-
 class WorkerPool:
     """Runs scenarios in worker processes. Call `close` at the end.
 
@@ -129,6 +111,7 @@ class WorkerPool:
         self._jobs, self._projects, self._stdout_to_stderr = jobs, projects, stdout_to_stderr
         self._one_by_one = one_by_one
         self.permits = permits
+        self.status = permits.status if permits is not None else None
         self._source = permits.__enter__() if permits is not None else None
         self._isolated = False
         self._environment_and_folder: tuple[dict[str, str], str] = {}, ""
@@ -144,10 +127,9 @@ class WorkerPool:
         *,
         in_order: bool = False,
     ) -> Generator[ScenarioResult]:
-        """Yield results as they arrive, or in the order of the scenarios. Closing the iterator stops running ones.
+        """Yield results, as `Executor.run` does.
 
-        `numbers` yields which scenario to begin next, when there is room for it; None if not before another one has
-        ended. If any of the scenarios requires isolation, each gets a process of its own.
+        If any of the scenarios requires isolation, each gets a process of its own.
 
         Raises:
             WorkerNotStarted: the first worker ended before it ran anything.
@@ -155,9 +137,9 @@ class WorkerPool:
         self._isolated = any(self._projects.isolates(scenario.file) for scenario in scenarios)
         self._environment_and_folder = dict(os.environ), os.getcwd()
         count = len(scenarios)
-        results = self._results(scenarios, _Queue(numbers or iter(range(count)), count))
+        results = self._results(scenarios, Numbers(numbers or iter(range(count)), count))
         try:
-            yield from _in_order(results) if in_order else results
+            yield from in_order_of_scenarios(results) if in_order else results
         finally:
             results.close()
             busy = [worker for worker in self._workers if worker.tasks]
@@ -170,7 +152,7 @@ class WorkerPool:
         if self.permits is not None:
             self.permits.__exit__()
 
-    def _results(self, scenarios: Sequence[Scenario], queue: _Queue) -> Generator[ScenarioResult]:
+    def _results(self, scenarios: Sequence[Scenario], queue: Numbers) -> Generator[ScenarioResult]:
         while True:
             self._give_tasks(queue, scenarios)
             busy = [worker for worker in self._workers if worker.tasks]
@@ -201,7 +183,7 @@ class WorkerPool:
                         self._stop([worker])
                 yield result
 
-    def _give_tasks(self, queue: _Queue, scenarios: Sequence[Scenario]) -> None:
+    def _give_tasks(self, queue: Numbers, scenarios: Sequence[Scenario]) -> None:
         few = queue.left <= AHEAD * len(self._workers)
         ahead = 1 if self._isolated or self.permits is not None or few else AHEAD
         self._start(min(self._jobs, queue.left) - len(self._workers))
@@ -269,16 +251,3 @@ class WorkerPool:
         for worker in workers:
             worker.join()
             self._workers.remove(worker)
-
-
-def _in_order(results: Iterator[ScenarioResult]) -> Iterator[ScenarioResult]:
-    """Yield the results of scenario 0 as they arrive, then those of scenario 1, and so on."""
-    held: dict[int, list[ScenarioResult]] = {}
-    current = 0
-    for result in results:
-        held.setdefault(result.number, []).append(result)
-        while of_current := held.pop(current, []):
-            yield from of_current
-            if of_current[-1].outcome is not None:
-                break
-            current += 1

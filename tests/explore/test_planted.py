@@ -172,7 +172,6 @@ def explored(folder: Path, name: str, text: str, runs: int) -> Explored:
         Plan(runs=runs, seconds=None, seed=0, faults=KINDS_OF_FAULTS),
         projects,
         folder,
-        jobs=1,
         out=folder / "found",
         cover=None,
         progress=lambda _subject, _merged: None,

@@ -1,0 +1,78 @@
+"""The choice of what runs the scenarios of a command: this process, or several."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.cli.options import JOBS_WHILE_RECORDING
+from harness.cli.selection import Selection
+from harness.report.console import terminal_asker
+from harness.scenario.model import Scenario
+from harness.settings import Projects, RecordMode
+from harness.workers.executor import Executor
+from harness.workers.worker import Work
+
+if TYPE_CHECKING:
+    from harness.recording.spending import Spending
+
+
+def open_executor(
+    jobs: int | None,
+    projects: Projects,
+    selection: Selection,
+    *,
+    to_stderr: bool = False,
+    spending: Spending | None = None,
+    one_by_one: bool = False,
+    always: bool = False,
+) -> Executor | None:
+    """Return what runs the scenarios, or None if this process does.
+
+    jobs      the number of processes; None: one, or `JOBS_WHILE_RECORDING`
+    spending  counts the calls of real models, and has their budget
+    always    let another process run them even if this one could
+    """
+    if projects.record_mode is not RecordMode.NONE:
+        return _recording_pool(
+            jobs or JOBS_WHILE_RECORDING, projects, selection, spending, to_stderr, one_by_one
+        )
+    if (jobs or 1) == 1 and not always and not any(map(projects.isolates, selection.files)):
+        return None
+    from harness.workers.pool import WorkerPool
+
+    return WorkerPool(jobs or 1, projects, stdout_to_stderr=to_stderr, one_by_one=one_by_one)
+
+
+def executor_of(jobs: int, projects: Projects, scenario: Scenario, work: Work) -> Executor | None:
+    """Return what does a work for a scenario, or None if this process does."""
+    if jobs == 1:
+        return None
+    from harness.workers.pool import WorkerPool
+
+    return WorkerPool(jobs, projects, work=work)
+
+
+def _recording_pool(
+    jobs: int,
+    projects: Projects,
+    selection: Selection,
+    spending: Spending | None,
+    to_stderr: bool,
+    one_by_one: bool,
+) -> Executor | None:
+    """Return the processes that call real systems; None for one scenario at a time, which may use the terminal."""
+    if jobs == 1 or len(selection.scenarios) <= 1:
+        return None
+    from harness.recording.permits import Permits
+    from harness.recording.spending import Spending
+    from harness.scenario.outcome import PriceList
+    from harness.workers.pool import WorkerPool
+
+    settings = projects.common(selection.files)
+    spending = spending or Spending(PriceList(settings.prices).cost)
+    tell = partial(click.echo, err=True)
+    permits = Permits(spending, settings.max_connections, terminal_asker(), tell)
+    return WorkerPool(jobs, projects, stdout_to_stderr=to_stderr, one_by_one=one_by_one, permits=permits)
