@@ -11,7 +11,9 @@
     │   ├── CassetteError        … because its recording is missing, broken, or of another request
     │   └── ProviderError        … because the live backend cannot be asked
     ├── RunError                 a run that failed by itself (recursion limit, deadlock)
+    ├── ClusterError             the command cannot go on: a cluster that cannot be used, or is gone
     ├── WorkerDied               the process that ran a scenario ended while running it
+    ├── WorkerLost               a worker of a cluster, several times, with the scenario it ran
     └── WorkerNotStarted         no worker process can start
 
 Errors carry fields (`code`, `span`, `hint`). They are formatted as text where they are shown.
@@ -259,6 +261,24 @@ class WorkerDied(HarnessError):
         how = "ended in the middle of it" if exit_code is None else _how_it_ended(exit_code)
         where = f" in {doing}" if doing else ""
         super().__init__(f"the process that ran this scenario {how}{where}")
+
+
+class WorkerLost(HarnessError):
+    """A scenario whose worker of a cluster was lost so often that it is not run again. `why`: the last time."""
+
+    code = "worker-lost"
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        super().__init__(f"the workers that ran this scenario were lost, again and again; last {why}")
+
+
+class ClusterError(HarnessError):
+    """A cluster that does not answer, a worker of it that cannot run the scenarios, or a scheduler that is gone."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        super().__init__(message)
 
 
 class WorkerNotStarted(HarnessError):

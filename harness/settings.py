@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -98,6 +99,23 @@ def _text(value: Any, _base: Path) -> str:
     return value
 
 
+def _cluster(value: Any, _base: Path) -> str:
+    return parse_cluster(_text(value, _base))
+
+
+def parse_cluster(text: str) -> str:
+    """Return the address of a cluster, as written.
+
+    Raises:
+        ValueError: it is neither an address of a scheduler nor `local:N`.
+    """
+    if not _CLUSTER.fullmatch(text):
+        raise ValueError(
+            f"'{text}' is neither an address such as tcp://scheduler:8786 or tls://… nor local:N"
+        )
+    return text
+
+
 def _number(unit: str) -> Reader:
     def read(value: Any, _base: Path) -> float:
         try:
@@ -164,6 +182,8 @@ def _hint(key: str) -> str:
     return f" ({hint})" if hint else f" (known: {', '.join(_PRICED)})"
 
 
+LOCAL_CLUSTER: Final = "local:"
+_CLUSTER: Final = re.compile(rf"{LOCAL_CLUSTER}[1-9]\d{{0,2}}|(tcp|tls|ws|wss)://\S+:\d+")
 _PREFIX: Final = "HARNESS_"
 _PRICED: Final = ("input", "output")
 _TABLES: Final = ("gate",)
@@ -202,6 +222,7 @@ class Settings:
         judge_prompts: a folder with prompts (`NAME.txt`) that replace those of metrics; None for none.
         prices: prices of models in US dollars per million tokens, which override the price list.
         env: values of `${VAR}` in manifests. Those of scenarios override them.
+        cluster: the address of the Dask scheduler whose workers run the scenarios, or `local:N`; "" for none.
         project: the root of the project (`harness.source.project`). It cannot be set.
         record_mode: the handling of cassettes in this run. Set by the command line only.
         record_in_ci: record on CI machines, too, where a missing recording is an error otherwise. Set by `harness
@@ -231,6 +252,7 @@ class Settings:
     judge_prompts: Annotated[Path | None, _path("folder")] = None
     prices: Annotated[tuple[Price, ...], _prices] = ()
     env: Annotated[Mapping[str, str], _variables] = field(default_factory=dict)
+    cluster: Annotated[str, _cluster] = field(default="", repr=False)  # results do not depend on it
     project: Path = Path()
     record_mode: RecordMode = RecordMode.NONE
     record_in_ci: bool = False

@@ -32,7 +32,7 @@ LAYERS = [
     {"serve"},
     {"report"},
     {"calibration", "gate", "selection", "traces", "workers"},
-    {"authoring"},
+    {"authoring", "cluster"},
     {"api", "variants"},
     {"evolution", "explore"},
     {"mutation", "strategies"},

@@ -21,6 +21,8 @@ from harness.cli.executors import open_executor
 from harness.cli.options import (
     PATH,
     budget_option,
+    chosen_settings,
+    cluster_option,
     env_option,
     flag,
     jobs_option,
@@ -88,6 +90,7 @@ Exit codes, the first that applies:
 @selection_options
 @env_option
 @jobs_option
+@cluster_option
 @record_mode_option(
     "How to handle calls that no stub answers. Each genome, and each question to the mutator, has "
     "a cassette of its own."
@@ -108,6 +111,7 @@ def command(
     tags: tuple[str, ...],
     env: dict[str, str],
     jobs: int | None,
+    cluster: str | None,
     record_mode: str,
     yes: bool,
 ) -> int:
@@ -127,7 +131,8 @@ def command(
     from harness.evolution.study import NotScored, Study
     from harness.report.html.evolution import write_evolution
 
-    projects = Projects(chosen={"traces": "none"}, record_mode=RecordMode(record_mode), given_env=env)
+    chosen = chosen_settings(traces="none", cluster=cluster)
+    projects = Projects(chosen=chosen, record_mode=RecordMode(record_mode), given_env=env)
     if not manifest.exists() and not is_app(manifest, None):
         text = f"{shown_path(manifest)}: no such file or folder"
         raise FormatError(Problem("missing-file", text, hint=hint_for_missing(manifest)))

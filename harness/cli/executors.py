@@ -39,6 +39,8 @@ def open_executor(
         return _recording_pool(
             jobs or JOBS_WHILE_RECORDING, projects, selection, spending, to_stderr, one_by_one
         )
+    if cluster := projects.common(selection.files).cluster:
+        return _cluster_pool(cluster, projects)
     if (jobs or 1) == 1 and not always and not any(map(projects.isolates, selection.files)):
         return None
     from harness.workers.pool import WorkerPool
@@ -48,11 +50,19 @@ def open_executor(
 
 def executor_of(jobs: int, projects: Projects, scenario: Scenario, work: Work) -> Executor | None:
     """Return what does a work for a scenario, or None if this process does."""
+    if cluster := projects.of(scenario.file).cluster:
+        return _cluster_pool(cluster, projects, work)
     if jobs == 1:
         return None
     from harness.workers.pool import WorkerPool
 
     return WorkerPool(jobs, projects, work=work)
+
+
+def _cluster_pool(address: str, projects: Projects, work: Work | None = None) -> Executor:
+    from harness.cluster.pool import ClusterPool
+
+    return ClusterPool(address, projects, work=work)
 
 
 def _recording_pool(

@@ -12,7 +12,14 @@ import click
 
 from harness.cli import completion
 from harness.cli import output as exit_code
-from harness.cli.options import Parsed, jobs_option, path_option, words_option
+from harness.cli.options import (
+    Parsed,
+    chosen_settings,
+    cluster_option,
+    jobs_option,
+    path_option,
+    words_option,
+)
 from harness.cli.output import check_writable, deliver_json, print_problems
 from harness.errors import FormatError, HarnessError, ManifestError, Problem
 from harness.scenario import SUFFIXES
@@ -74,6 +81,7 @@ def _faults(text: str) -> tuple[str, ...]:
     help="Faults to draw: rate_limit, timeout, connection, server_error, malformed, content_filter (default: all).",
 )
 @jobs_option
+@cluster_option
 @path_option("--out", metavar="DIR", help="Folder for the scenarios of findings (default: scenarios/found).")
 @path_option("--cover", metavar="FILE", help="Write the fewest scenarios that take all that was reached.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the result as JSON; - is standard output.")
@@ -86,6 +94,7 @@ def command(
     seed: int,
     faults: tuple[str, ...] | None,
     jobs: int | None,
+    cluster: str | None,
     out: Path | None,
     cover: Path | None,
     json_file: str | None,
@@ -109,7 +118,7 @@ def command(
     from harness.explore.exploration import explore
     from harness.explore.report import Report, as_json
 
-    projects, report = Projects(), Report(quiet=json_file == "-")
+    projects, report = Projects(chosen=chosen_settings(cluster=cluster)), Report(quiet=json_file == "-")
     try:
         subjects = list(_subjects(targets, agent, words, projects))
     except ManifestError as error:

@@ -15,6 +15,8 @@ from harness.cli import completion
 from harness.cli import output as exit_code
 from harness.cli.options import (
     Parsed,
+    chosen_settings,
+    cluster_option,
     flag,
     jobs_option,
     path_option,
@@ -84,6 +86,7 @@ _SCENARIOS = "scenarios"
 )
 @words_option
 @jobs_option
+@cluster_option
 @click.option(
     "--fail-under", "bound", type=Parsed("share", share), metavar="X", help="Exit with 1 below this score."
 )
@@ -94,6 +97,7 @@ def command(
     paths: tuple[str, ...],
     words: str,
     jobs: int | None,
+    cluster: str | None,
     bound: float | None,
     json_: str | None,
     report: Path | None,
@@ -123,7 +127,7 @@ def command(
     if plan.changed is not None:
         given, ref = paths_and_ref(paths if os.path.lexists(plan.changed) else given, plan.changed)
         plan = plan._replace(changed=ref)
-    projects, to_stderr = Projects(), json_ == "-"
+    projects, to_stderr = Projects(chosen=chosen_settings(cluster=cluster)), json_ == "-"
     selection = select(given, projects, words=words, changed=plan.changed)
     if selection.refused:
         raise FormatError([problem for each in selection.refused.values() for problem in each.problems])

@@ -12,7 +12,7 @@ import click
 from harness.budget import parse as parse_budget
 from harness.cli import completion
 from harness.errors import FormatError
-from harness.settings import RecordMode, parse_variables
+from harness.settings import RecordMode, parse_cluster, parse_variables
 
 if TYPE_CHECKING:
     from harness.selection.keywords import Shard
@@ -153,6 +153,19 @@ jobs_option = click.option(
     help="Run scenarios in N parallel processes; auto is one per processor (default: 1, or 8 where real models and "
     "services are called, which are waited for).",
 )
+cluster_option = click.option(
+    "--cluster",
+    type=Parsed("cluster", parse_cluster),
+    metavar="ADDRESS|local:N",
+    help="Run on the workers of a Dask cluster: tcp://HOST:PORT of its scheduler, or N workers on this machine.",
+)
+
+
+def chosen_settings(**given: Any) -> dict[str, str]:
+    """Return the settings that the command line gives, of those with a value, as `Projects` takes them."""
+    return {key: str(value) for key, value in given.items() if value}
+
+
 repeat_option = click.option(
     "--repeat", type=click.IntRange(min=1), metavar="N", help="Run each scenario N times."
 )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from harness.ctrl_c import is_interrupt
-from harness.errors import ExtraMissing, FormatError, HarnessError, Problem, SourceError
+from harness.errors import ClusterError, ExtraMissing, FormatError, HarnessError, Problem, SourceError
 from harness.source.display import escape_json_commands, printable, render
 
 if TYPE_CHECKING:
@@ -171,9 +171,9 @@ def run_guarded(command: Callable[[], int | None], *, debug: bool = False) -> in
     except SourceError as error:
         print_problems(error.problems)
         return BAD_INPUT
-    except ExtraMissing as error:
+    except (ExtraMissing, ClusterError) as error:
         print_problems([Problem(error.code, str(error))])
-        return BAD_INPUT
+        return BAD_INPUT if isinstance(error, ExtraMissing) else NOT_JUDGED
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
     except KeyboardInterrupt:

@@ -13,6 +13,8 @@ from harness.cli import output as exit_code
 from harness.cli.options import (
     Parsed,
     changed_option,
+    chosen_settings,
+    cluster_option,
     env_option,
     exit_first_option,
     flag,
@@ -77,6 +79,7 @@ Exit codes, the first that applies:
 @flag("--watch", help="Keep running: rerun the scenarios that a saved file affects. Ctrl-C ends.")
 @repeat_option
 @jobs_option
+@cluster_option
 @click.option(
     "--fail-under",
     "fitness",
@@ -121,6 +124,7 @@ def command(
     watch: bool,
     repeat: int | None,
     jobs: int | None,
+    cluster: str | None,
     fitness: float | None,
     exit_first: bool,
     env: dict[str, str],
@@ -160,8 +164,7 @@ def command(
     from harness.cli.session import run_selection
 
     paths, changed = paths_and_ref(paths, changed)
-    given = {"report": report, "traces": traces, "history": history, "now": now}
-    chosen = {key: str(value) for key, value in given.items() if value}
+    chosen = chosen_settings(report=report, traces=traces, history=history, now=now, cluster=cluster)
 
     read_projects = partial(Projects, chosen=chosen, record_mode=mode, narrate=narrate, given_env=env)
     run = partial(

@@ -16,6 +16,8 @@ from harness.cli import output as exit_code
 from harness.cli.consent import may_call_models, yes_option
 from harness.cli.options import (
     budget_option,
+    chosen_settings,
+    cluster_option,
     flag,
     jobs_option,
     path_option,
@@ -51,6 +53,7 @@ Exit codes, the first that applies:
 @selection_options
 @repeat_option
 @jobs_option
+@cluster_option
 @record_mode_option(
     "How to handle calls that no stub answers, in scenarios with a cassette; each variant has its own."
 )
@@ -78,6 +81,7 @@ def command(
     tags: tuple[str, ...],
     repeat: int | None,
     jobs: int | None,
+    cluster: str | None,
     record_mode: str,
     budget: Budget | None,
     race: bool,
@@ -119,7 +123,9 @@ def command(
         raise FormatError([problem for each in selection.refused.values() for problem in each.problems])
     variants = _applicable(variants, selection, needed={*names, require})
     folder = report or projects.common(selection.files).report.with_name("score")
-    projects = Projects(chosen={"report": str(folder)}, record_mode=RecordMode(record_mode))
+    projects = Projects(
+        chosen=chosen_settings(report=folder, cluster=cluster), record_mode=RecordMode(record_mode)
+    )
     if repeat is not None:
         selection = selection.repeated(repeat)
     to_stderr = json_ == "-"

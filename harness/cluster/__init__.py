@@ -1,0 +1,1 @@
+"""Runs scenarios on the workers of a Dask cluster, which have the same code, or are given it."""

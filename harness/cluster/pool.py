@@ -1,0 +1,297 @@
+"""Runs scenarios on a cluster, as `harness.workers.pool` does on this machine.
+
+    ClusterPool.run ──chunks of scenarios──▶ scheduler ─▶ `run_chunk` on a worker ─▶ a host ─▶ a process
+                    ◀──── packed results ──────────────────────────┘
+
+A chunk takes about a second, by the time that those before it took. Few are under way for each worker, and what
+arrived is not kept, so the memory of this process does not grow with the number of runs. A worker that dies is
+Dask's to notice: its chunks run elsewhere. A chunk that was lost too often is taken apart, and what is then lost
+again ends with an error.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from math import ceil, inf
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from harness import DISTRIBUTION, __version__
+from harness.cluster.connection import connected
+from harness.cluster.job import Job, Setup, versions
+from harness.cluster.project import archive_of, project_of
+from harness.cluster.travel import packed, unpacked
+from harness.errors import ClusterError, FormatError, WorkerLost
+from harness.report.formatting import plural
+from harness.report.results import record
+from harness.scenario.evaluation import dead_worker_outcomes
+from harness.scenario.model import Scenario, real_timeout_of
+from harness.settings import Projects
+from harness.time.real import real
+from harness.workers.executor import Numbers, in_order_of_scenarios
+from harness.workers.result import ScenarioResult
+from harness.workers.worker import Work
+
+if TYPE_CHECKING:
+    from harness.cluster.worker import Chunk
+    from harness.recording.permits import Permits
+
+AHEAD: Final = 2
+"""The chunks under way for each thread of the workers: one that runs, and the next."""
+CHUNK_S: Final = 1.0
+"""The real seconds that a chunk should take."""
+LARGEST: Final = 1000
+"""The most scenarios of a chunk."""
+RERUNS: Final = 3
+"""How often scenarios whose worker is lost run again."""
+_LOOK_S: Final = 1.0
+"""Real seconds between two looks at the workers."""
+_MARGIN_S: Final = 30.0
+"""Real seconds past its limit after which a scenario is taken for lost: its own process ends it before."""
+
+
+class _Flight(NamedTuple):
+    """A chunk under way: Dask's future of it, the numbers of its scenarios, and the real time when it was sent."""
+
+    future: Any
+    numbers: Sequence[int]
+    since: float
+
+
+class ClusterPool:
+    """Runs scenarios on the workers of a cluster, those that are there and those that come. Call `close` at the end.
+
+    Args:
+        address: of the scheduler, or `local:N`.
+        projects: the settings of the scenarios.
+        work: done for each scenario in place of its runs. What it tells stands in the place of an outcome.
+
+    Raises:
+        ExtraMissing: Dask is not installed.
+        ClusterError: the scheduler does not answer (`cluster-unreachable`).
+    """
+
+    def __init__(self, address: str, projects: Projects, *, work: Work | None = None) -> None:
+        self.permits: Permits | None = None
+        self.status: Callable[[], str] | None = self._status
+        self._address, self._projects, self._work = address, projects, work
+        self._client = connected(address)
+        self._job: Job | None = None
+        self._files: set[Any] = set()
+        self._prepared_at: dict[str, float] = {}
+        self._threads: dict[str, int] = {}
+        self._looked_at = 0.0
+        self._flights: dict[str, _Flight] = {}
+        self._landed: SimpleQueue[str] = SimpleQueue()
+        self._lost: Counter[int] = Counter()
+        self._again: list[int] = []
+        self._size = 1
+
+    def run(
+        self,
+        scenarios: Sequence[Scenario],
+        numbers: Iterator[int | None] | None = None,
+        *,
+        in_order: bool = False,
+    ) -> Generator[ScenarioResult]:
+        """Yield results, as `Executor.run` does.
+
+        Raises:
+            ClusterError: a worker cannot run them (`cluster-worker`), or the scheduler is gone (`cluster-gone`).
+        """
+        self._begin(scenarios)
+        count = len(scenarios)
+        results = self._results(scenarios, Numbers(numbers or iter(range(count)), count))
+        try:
+            yield from in_order_of_scenarios(results) if in_order else results
+        finally:
+            results.close()
+            with suppress(Exception):  # the scheduler may be gone
+                self._client.cancel([flight.future for flight in self._flights.values()])
+            self._flights.clear()
+            self._again.clear()
+            self._lost.clear()
+
+    def close(self) -> None:
+        """Let the workers forget the job."""
+        from harness.cluster.worker import forget
+
+        if self._job is not None and self._client.status == "running":
+            with suppress(Exception):
+                self._client.run(forget, self._job.id, on_error="ignore")
+
+    def _status(self) -> str:
+        return plural(len(self._threads), "worker")
+
+    # ------------------------------------------------------------ before the first task
+
+    def _begin(self, scenarios: Iterable[Scenario]) -> None:
+        """Prepare the workers, unless they are for these files."""
+        found = [*scenarios]
+        if self._job is not None and self._files.issuperset(each.file for each in found):
+            return
+        self._files.update(each.file for each in found)
+        for file in self._files:
+            self._projects.of(file)  # their settings travel
+        self._projects.around(Path.cwd())
+        names = {name for each in found for name in each.env_passthrough if name in os.environ}
+        environment = {name: os.environ[name] for name in sorted(names)}
+        project = project_of(found, self._projects)
+        setup = packed(Setup(self._projects, self._work, environment), project.top)
+        self._job = Job(token_hex(6), versions(), project, setup)
+        self._prepare(None)
+
+    def _prepare(self, workers: list[str] | None) -> None:
+        """Prepare these workers, or all.
+
+        Raises:
+            ClusterError: one of them cannot run the job.
+        """
+        from harness.cluster.worker import prepare
+
+        assert self._job is not None
+        with self._scheduler():
+            replies = self._client.run(prepare, self._job, workers=workers, on_error="return")
+            missing = [at for at, reply in replies.items() if getattr(reply, "missing", False)]
+            if missing:
+                archive = archive_of(self._job.project)
+                replies |= self._client.run(prepare, self._job, archive, workers=missing, on_error="return")
+        for address, reply in sorted(replies.items()):
+            if why := _problem(reply):
+                raise ClusterError("cluster-worker", f"the worker {address} cannot run this: {why}")
+            self._prepared_at[address] = real.monotonic()
+
+    @contextmanager
+    def _scheduler(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, TimeoutError, CancelledError) as error:
+            raise self._gone() from error
+
+    def _gone(self) -> ClusterError:
+        return ClusterError("cluster-gone", f"the scheduler {self._address} is gone")
+
+    # ------------------------------------------------------------ tasks
+
+    def _results(self, scenarios: Sequence[Scenario], numbers: Numbers) -> Generator[ScenarioResult]:
+        while True:
+            self._look()
+            self._submit(scenarios, numbers)
+            if self._threads and not self._flights:
+                return
+            for flight in self._landed_ones():
+                yield from self._ended(flight, scenarios)
+
+    def _look(self) -> None:
+        """Look at which workers there are."""
+        if real.monotonic() - self._looked_at < _LOOK_S:
+            return
+        workers = self._client.scheduler_info()["workers"]
+        if self._client.status != "running":
+            raise self._gone()
+        self._threads = {address: each["nthreads"] for address, each in workers.items()}
+        self._looked_at = real.monotonic()
+
+    def _submit(self, scenarios: Sequence[Scenario], numbers: Numbers) -> None:
+        room = AHEAD * sum(self._threads.values())
+        while len(self._flights) < room:
+            if self._again:  # alone, so that one that ends its worker takes no others with it
+                self._fly([self._again.pop()], scenarios)
+                continue
+            size = min(self._size, ceil(numbers.left / room)) if self._work is None else 1
+            taken: list[int] = []
+            while len(taken) < size and (number := numbers.take()) is not None:
+                taken.append(number)
+            if not taken:
+                return
+            self._fly(taken, scenarios)
+
+    def _fly(self, numbers: Sequence[int], scenarios: Sequence[Scenario]) -> None:
+        from harness.cluster.worker import run_chunk
+
+        assert self._job is not None
+        whole = [_whole(scenarios[number]) for number in numbers]
+        patience_s = _MARGIN_S + max(real_timeout_of(each, self._projects.of(each.file)) for each in whole)
+        content, key = packed(whole, self._job.project.top), f"harness-{token_hex(8)}"
+        with self._scheduler():
+            future = self._client.submit(run_chunk, self._job.id, content, patience_s, key=key, pure=False)
+        self._flights[key] = _Flight(future, numbers, real.monotonic())
+        future.add_done_callback(lambda _: self._landed.put(key))
+
+    def _landed_ones(self) -> Iterator[_Flight]:
+        """Yield the chunks that have ended, after waiting a little for the first."""
+        with suppress(Empty):
+            key = self._landed.get(timeout=_LOOK_S)
+            while True:
+                if key in self._flights:
+                    yield self._flights.pop(key)
+                key = self._landed.get_nowait()
+
+    def _ended(self, flight: _Flight, scenarios: Sequence[Scenario]) -> Iterator[ScenarioResult]:
+        assert self._job is not None
+        with self._scheduler():
+            error = flight.future.exception()
+            if isinstance(error, CancelledError):
+                raise error
+            chunk: Chunk | None = None if error is not None else flight.future.result()
+        if chunk is None:
+            yield from self._lose(flight, scenarios, f"{type(error).__name__}: {error}", for_good=True)
+        elif chunk.unprepared:
+            if self._prepared_at.get(chunk.worker, -inf) < flight.since:
+                self._prepare([chunk.worker])
+            self._fly(flight.numbers, scenarios)
+        elif chunk.lost:
+            yield from self._lose(flight, scenarios, f"{chunk.worker}: {chunk.lost}")
+        else:
+            self._adapt(len(flight.numbers), chunk.seconds)
+            numbers = iter(flight.numbers)
+            number = next(numbers)
+            for content in chunk.results:
+                result = ScenarioResult(*unpacked(content, self._job.project.top))
+                yield result._replace(number=number)
+                if result.outcome is None:
+                    number = next(numbers, -1)
+
+    def _adapt(self, count: int, seconds: float) -> None:
+        """Let chunks take about `CHUNK_S`."""
+        if count >= self._size and seconds < CHUNK_S / 2:
+            self._size = min(2 * self._size, LARGEST)
+        elif seconds > 2 * CHUNK_S:
+            self._size = max(1, min(self._size, count) // 2)
+
+    def _lose(
+        self, flight: _Flight, scenarios: Sequence[Scenario], why: str, *, for_good: bool = False
+    ) -> Iterator[ScenarioResult]:
+        """Run the scenarios of a lost chunk again; yield errors for those that were lost too often.
+
+        `for_good`: Dask has run the chunk again already.
+        """
+        for number in flight.numbers:
+            self._lost[number] += 1
+            if self._lost[number] <= RERUNS and not (for_good and len(flight.numbers) == 1):
+                self._again.append(number)
+                continue
+            for outcome in dead_worker_outcomes(scenarios[number], WorkerLost(why)):
+                yield ScenarioResult(number, outcome, record(outcome))
+            yield ScenarioResult(number, None)
+
+
+def _whole(scenario: Scenario) -> Scenario:
+    with suppress(FormatError):  # the worker reports the error
+        return scenario.whole()
+    return scenario
+
+
+def _problem(reply: Any) -> str:
+    """Return why a worker cannot run a job, by its answer; "" if it can, or has ended."""
+    if isinstance(reply, ImportError):
+        return f"{DISTRIBUTION} is not installed there, and {__version__} is here ({reply})"
+    if isinstance(reply, OSError):
+        return ""
+    return f"{type(reply).__name__}: {reply}" if isinstance(reply, Exception) else str(reply.problem)
