@@ -204,7 +204,17 @@ def command(
         click.echo(f"nothing to run: {selection.part}", err=True)
         return exit_code.OK
     workers = open_executor(jobs or (1 if exit_first else None), projects, selection, to_stderr=lines == "-")
-    finished = run(selection, projects, workers=workers)
+    settings = projects.common(selection.files)
+    if not settings.cluster or mode is not RecordMode.NONE:
+        finished = run(selection, projects, workers=workers)
+    else:
+        from harness.cli.going_on import plan_run
+
+        schedule, state = plan_run(selection, projects, settings.report, to_stderr=lines == "-")
+        state.begin()
+        finished = run(selection, projects, workers=workers, schedule=schedule)
+        if not finished.interrupted:
+            state.end()
     if fitness is None or finished.interrupted or not selection.scenarios:
         return finished.code
     return finished.code or _fail_under(finished.report, fitness, to_stderr=lines == "-")

@@ -16,7 +16,7 @@ from harness.cli import output as exit_code
 from harness.cli.interruption import between_scenarios
 from harness.cli.output import print_problems, stdout_to_stderr, unwritable
 from harness.cli.selection import Selection
-from harness.errors import FormatError
+from harness.errors import ClusterError, FormatError, Problem
 from harness.report.console import ProgressReporter, RunReporter, open_console, terminal_asker
 from harness.report.formatting import plural
 from harness.report.repeats import NOT_PASSED
@@ -26,7 +26,7 @@ from harness.report.unread import unread_outcomes
 from harness.scenario.cassette import WRITING, check_cassettes, effective_record_mode
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome, RecordingResult
-from harness.settings import Projects, RecordMode
+from harness.settings import Projects, RecordMode, Settings
 from harness.source.display import escape_json_commands, in_actions
 from harness.time.real import real
 from harness.workers.result import ScenarioResult
@@ -54,7 +54,9 @@ class Session:
     workers     run the scenarios; None: this process does
     schedule    the order of the scenarios, and which are left out; None: all, in the order of the selection
     code        the exit code, after the run
-    interrupted  True if Ctrl-C ended the run
+    with_page   write report.html; else the caller does, who has more to show
+    interrupted  True if Ctrl-C, or the end of a cluster, ended the run
+    lost         the reason why a cluster cannot go on
     """
 
     projects: Projects
@@ -66,8 +68,10 @@ class Session:
     ask: Ask | None = None
     workers: Executor | None = None
     schedule: Schedule | None = None
+    with_page: bool = True
     code: int = exit_code.OK
     interrupted: bool = False
+    lost: ClusterError | None = None
     runs: int = 0
     recorded: dict[Path, RecordingResult] = field(default_factory=dict)
     verdicts: set[str] = field(default_factory=set)
@@ -98,8 +102,7 @@ class Session:
                 self._run_all(selection)
             finally:
                 self.reporter.stop()
-            # The page of a scoring shows the score, which is computed from the written runs.
-            summary = self.results.finish(self._incomplete(selection), with_page=self.schedule is None)
+            summary = self.results.finish(self._incomplete(selection), with_page=self.with_page)
             self.reporter.finish(summary)
         self.code = self._exit_code(selection)
 
@@ -119,6 +122,8 @@ class Session:
                         break
         except KeyboardInterrupt:
             self.interrupted = True
+        except ClusterError as error:
+            self.interrupted, self.lost = True, error
 
     def _is_kept(self, outcome: Outcome, number: int) -> bool:
         """Tell the schedule of a run that has ended; False if the run is to be treated as not started."""
@@ -289,6 +294,7 @@ def run_selection(
             ask=terminal_asker(reporter),
             workers=workers,
             schedule=schedule,
+            with_page=not scored,  # that of a scoring shows the score, which is computed from the written runs
         )
         open_files.enter_context(closing(workers) if workers is not None else nullcontext())
         session.run(selection)
@@ -298,11 +304,7 @@ def run_selection(
             why = "is too short, or too common a word, to be kept secret"
             click.echo(f"warning: the value of {name} {why}", err=True)
     if session.interrupted:
-        recording = effective_record_mode(settings) in WRITING
-        again = "; the same command goes on from the answers so far" if recording else ""
-        click.echo(
-            f"interrupted: the results of finished runs are saved, the rest was not run{again}", err=True
-        )
+        _print_interruption(session, settings)
     if not scored and (not quiet or session.code):
         for text in report_paths(settings.report):
             click.echo(text, err=to_stderr)
@@ -311,6 +313,15 @@ def run_selection(
 
         report_to_github(settings.report, lambda text: click.echo(text, err=to_stderr))
     return session
+
+
+def _print_interruption(session: Session, settings: Settings) -> None:
+    if session.lost is not None:
+        print_problems([Problem(session.lost.code, str(session.lost))])
+    again = "; the same command goes on from there" if session.schedule is not None else ""
+    if effective_record_mode(settings) in WRITING:
+        again = "; the same command goes on from the answers so far"
+    click.echo(f"interrupted: the results of finished runs are saved, the rest was not run{again}", err=True)
 
 
 def _begin_guarded(projects: Projects, report: Path, workers: Executor | None, stack: ExitStack) -> None:

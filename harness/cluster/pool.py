@@ -86,6 +86,9 @@ class ClusterPool:
         self._files: set[Any] = set()
         self._prepared_at: dict[str, float] = {}
         self._threads: dict[str, int] = {}
+        self._seen: dict[str, tuple[float, float]] = {}
+        """Of each worker, when the scheduler saw it last, and when this process first read that."""
+        self._patience_s = _MARGIN_S
         self._looked_at = 0.0
         self._flights: dict[str, _Flight] = {}
         self._landed: SimpleQueue[str] = SimpleQueue()
@@ -196,7 +199,20 @@ class ClusterPool:
         if self._client.status != "running":
             raise self._gone()
         self._threads = {address: each["nthreads"] for address, each in workers.items()}
-        self._looked_at = real.monotonic()
+        now = self._looked_at = real.monotonic()
+        before, self._seen = self._seen, {}
+        for address, each in workers.items():
+            seen, since = before.get(address, (None, now))
+            since = since if seen == each["last_seen"] else now
+            self._seen[address] = each["last_seen"], since
+            if now - since > self._patience_s:
+                self._dismiss(address)
+
+    def _dismiss(self, address: str) -> None:
+        """Let the scheduler give the work of a worker that hangs to others. It may come back."""
+        with suppress(OSError):
+            unregister = self._client.scheduler.unregister
+            self._client.sync(unregister, address=address, stimulus_id=f"harness-{token_hex(4)}", close=False)
 
     def _submit(self, scenarios: Sequence[Scenario], numbers: Numbers) -> None:
         room = AHEAD * sum(self._threads.values())
@@ -218,6 +234,7 @@ class ClusterPool:
         assert self._job is not None
         whole = [_whole(scenarios[number]) for number in numbers]
         patience_s = _MARGIN_S + max(real_timeout_of(each, self._projects.of(each.file)) for each in whole)
+        self._patience_s = max(self._patience_s, patience_s)
         content, key = packed(whole, self._job.project.top), f"harness-{token_hex(8)}"
         with self._scheduler():
             future = self._client.submit(run_chunk, self._job.id, content, patience_s, key=key, pure=False)
@@ -237,11 +254,13 @@ class ClusterPool:
         assert self._job is not None
         with self._scheduler():
             error = flight.future.exception()
-            if isinstance(error, CancelledError):
-                raise error
-            chunk: Chunk | None = None if error is not None else flight.future.result()
+            try:
+                chunk: Chunk | None = None if error is not None else flight.future.result(_MARGIN_S)
+            except TimeoutError:
+                yield from self._lose(flight, scenarios, "its results did not arrive")
+                return
         if chunk is None:
-            yield from self._lose(flight, scenarios, f"{type(error).__name__}: {error}", for_good=True)
+            yield from self._lose(flight, scenarios, str(error), for_good=True)
         elif chunk.unprepared:
             if self._prepared_at.get(chunk.worker, -inf) < flight.since:
                 self._prepare([chunk.worker])

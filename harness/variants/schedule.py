@@ -358,7 +358,7 @@ class Schedule:
     def _add_score(
         self, number: int, verdict: str, score: float | None, error: Mapping[str, Any] | None
     ) -> None:
-        if verdict == "skipped" or is_unanswered(verdict, error):
+        if self.race is None or verdict == "skipped" or is_unanswered(verdict, error):
             return
         found = None if verdict == "error" else min(score or 0.0, 1.0)
         self._scores.setdefault(number, []).append(found)
