@@ -26,7 +26,8 @@ def connected(address: str) -> Any:
         ClusterError: the scheduler does not answer.
     """
     distributed = import_extra("distributed", "cluster", "to run on a cluster")
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # the command itself says what is wrong
+    for name in [each for each in logging.root.manager.loggerDict if each.startswith("distributed")]:
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # the command itself says what is wrong
     try:
         if address.startswith(LOCAL_CLUSTER):
             at: Any = _local(distributed, int(address.removeprefix(LOCAL_CLUSTER)))

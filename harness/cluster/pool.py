@@ -252,16 +252,17 @@ class ClusterPool:
 
     def _ended(self, flight: _Flight, scenarios: Sequence[Scenario]) -> Iterator[ScenarioResult]:
         assert self._job is not None
-        with self._scheduler():
-            error = flight.future.exception()
-            try:
-                chunk: Chunk | None = None if error is not None else flight.future.result(_MARGIN_S)
-            except TimeoutError:
-                yield from self._lose(flight, scenarios, "its results did not arrive")
-                return
-        if chunk is None:
+        try:
+            chunk: Chunk = flight.future.result(_MARGIN_S)
+        except TimeoutError:
+            yield from self._lose(flight, scenarios, "its results did not arrive")
+            return
+        except Exception as error:
+            if flight.future.status != "error":
+                raise self._gone() from error
             yield from self._lose(flight, scenarios, str(error), for_good=True)
-        elif chunk.unprepared:
+            return
+        if chunk.unprepared:
             if self._prepared_at.get(chunk.worker, -inf) < flight.since:
                 self._prepare([chunk.worker])
             self._fly(flight.numbers, scenarios)

@@ -93,7 +93,7 @@ def project_of(scenarios: Iterable[Scenario], projects: Projects) -> Project:
             *(each for at in inputs.folders for each in _below(at)),
         }
         allowed = [root, *map(real_path, _folders(scenario, settings))]
-        files |= {each for each in known if each.is_file() and any(map(each.is_relative_to, allowed))}
+        files |= {each for each in known if os.path.isfile(each) and any(map(each.is_relative_to, allowed))}
     files = {each for each in files if not any(fnmatch(each.name, secret) for secret in _SECRET)}
     top = Path(os.path.commonpath([current, *roots, *files]))
     names = tuple(sorted(each.relative_to(top).as_posix() for each in files))
