@@ -16,6 +16,7 @@ from harness.workers.executor import Executor
 from harness.workers.worker import Work
 
 if TYPE_CHECKING:
+    from harness.cluster.pool import ClusterPool
     from harness.recording.spending import Spending
 
 
@@ -40,7 +41,11 @@ def open_executor(
             jobs or JOBS_WHILE_RECORDING, projects, selection, spending, to_stderr, one_by_one
         )
     if cluster := projects.common(selection.files).cluster:
-        return _cluster_pool(cluster, projects)
+        pool = _cluster_pool(cluster, projects)
+        pool.prepare(
+            selection.scenarios
+        )  # what is wrong is told before results of an earlier run are replaced
+        return pool
     if (jobs or 1) == 1 and not always and not any(map(projects.isolates, selection.files)):
         return None
     from harness.workers.pool import WorkerPool
@@ -59,7 +64,7 @@ def executor_of(jobs: int, projects: Projects, scenario: Scenario, work: Work) -
     return WorkerPool(jobs, projects, work=work)
 
 
-def _cluster_pool(address: str, projects: Projects, work: Work | None = None) -> Executor:
+def _cluster_pool(address: str, projects: Projects, work: Work | None = None) -> ClusterPool:
     from harness.cluster.pool import ClusterPool
 
     return ClusterPool(address, projects, work=work)

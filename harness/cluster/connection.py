@@ -12,7 +12,7 @@ from harness.errors import ClusterError
 from harness.settings import LOCAL_CLUSTER
 from harness.source.imports import import_extra
 
-_PATIENCE_S: Final = 10.0
+PATIENCE_S: Final = 10.0
 """Real seconds that the scheduler may take to answer first."""
 _NOBODY: Final = "127.0.0.1:0"
 
@@ -33,7 +33,7 @@ def connected(address: str) -> Any:
             at: Any = _local(distributed, int(address.removeprefix(LOCAL_CLUSTER)))
         else:
             at = address
-        client = distributed.Client(at, timeout=_PATIENCE_S, set_as_default=False)
+        client = distributed.Client(at, timeout=PATIENCE_S, set_as_default=False)
     except (OSError, ValueError) as error:
         text = f"the scheduler {address} does not answer: {error or type(error).__name__}"
         raise ClusterError("cluster-unreachable", text) from error

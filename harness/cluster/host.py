@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Final
 from harness.cluster.job import Job, Setup
 from harness.cluster.travel import packed, relocated, unpacked
 from harness.errors import HarnessError
+from harness.scenario.model import Scenario
 from harness.time.real import real
 from harness.workers.pool import WorkerPool
 
@@ -98,6 +99,23 @@ class Host:
             raise HostLost(_ENDED) from None
 
 
+class _Numbered:
+    """Scenarios with the numbers that they have in the command."""
+
+    def __init__(self, by_number: Mapping[int, Scenario]) -> None:
+        self._by_number = by_number
+        self.numbers: Sequence[int] = [*by_number]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, number: int) -> Scenario:
+        return self._by_number[number]
+
+    def __iter__(self) -> Iterator[Scenario]:
+        return iter(self._by_number.values())
+
+
 class _Served:
     """The pool of a host, for one job."""
 
@@ -110,8 +128,9 @@ class _Served:
         self.pool = WorkerPool(1, setup.projects, stdout_to_stderr=True, one_by_one=True, work=setup.work)
 
     def results(self, chunk: bytes) -> Iterator[bytes]:
-        """Run packed scenarios, and yield their packed results."""
-        for result in self.pool.run(unpacked(chunk, self._place), in_order=True):
+        """Run packed scenarios by number, and yield their packed results in order: there is one process."""
+        scenarios = _Numbered(unpacked(chunk, self._place))
+        for result in self.pool.run(scenarios, iter(scenarios.numbers)):
             if self._makes_records and result.outcome is not None:
                 result = result._replace(record=relocated(result.record, self._place, self._top))
             yield packed(tuple(result), self._place)

@@ -34,7 +34,7 @@ from harness.scenario.evaluation import dead_worker_outcomes
 from harness.scenario.model import Scenario, real_timeout_of
 from harness.settings import Projects
 from harness.time.real import real
-from harness.workers.executor import Numbers, in_order_of_scenarios
+from harness.workers.executor import Numbers, Scenarios, in_order_of_scenarios
 from harness.workers.result import ScenarioResult
 from harness.workers.worker import Work
 
@@ -98,7 +98,7 @@ class ClusterPool:
 
     def run(
         self,
-        scenarios: Sequence[Scenario],
+        scenarios: Scenarios,
         numbers: Iterator[int | None] | None = None,
         *,
         in_order: bool = False,
@@ -108,7 +108,7 @@ class ClusterPool:
         Raises:
             ClusterError: a worker cannot run them (`cluster-worker`), or the scheduler is gone (`cluster-gone`).
         """
-        self._begin(scenarios)
+        self.prepare(scenarios)
         count = len(scenarios)
         results = self._results(scenarios, Numbers(numbers or iter(range(count)), count))
         try:
@@ -134,8 +134,12 @@ class ClusterPool:
 
     # ------------------------------------------------------------ before the first task
 
-    def _begin(self, scenarios: Iterable[Scenario]) -> None:
-        """Prepare the workers, unless they are for these files."""
+    def prepare(self, scenarios: Iterable[Scenario]) -> None:
+        """Prepare the workers that are there for these scenarios, unless they are.
+
+        Raises:
+            ClusterError: one of them cannot run them (`cluster-worker`), or the scheduler is gone (`cluster-gone`).
+        """
         found = [*scenarios]
         if self._job is not None and self._files.issuperset(each.file for each in found):
             return
@@ -182,7 +186,7 @@ class ClusterPool:
 
     # ------------------------------------------------------------ tasks
 
-    def _results(self, scenarios: Sequence[Scenario], numbers: Numbers) -> Generator[ScenarioResult]:
+    def _results(self, scenarios: Scenarios, numbers: Numbers) -> Generator[ScenarioResult]:
         while True:
             self._look()
             self._submit(scenarios, numbers)
@@ -195,7 +199,7 @@ class ClusterPool:
         """Look at which workers there are."""
         if real.monotonic() - self._looked_at < _LOOK_S:
             return
-        workers = self._client.scheduler_info()["workers"]
+        workers = self._client.scheduler_info(n_workers=-1)["workers"]
         if self._client.status != "running":
             raise self._gone()
         self._threads = {address: each["nthreads"] for address, each in workers.items()}
@@ -214,7 +218,7 @@ class ClusterPool:
             unregister = self._client.scheduler.unregister
             self._client.sync(unregister, address=address, stimulus_id=f"harness-{token_hex(4)}", close=False)
 
-    def _submit(self, scenarios: Sequence[Scenario], numbers: Numbers) -> None:
+    def _submit(self, scenarios: Scenarios, numbers: Numbers) -> None:
         room = AHEAD * sum(self._threads.values())
         while len(self._flights) < room:
             if self._again:  # alone, so that one that ends its worker takes no others with it
@@ -228,12 +232,14 @@ class ClusterPool:
                 return
             self._fly(taken, scenarios)
 
-    def _fly(self, numbers: Sequence[int], scenarios: Sequence[Scenario]) -> None:
+    def _fly(self, numbers: Sequence[int], scenarios: Scenarios) -> None:
         from harness.cluster.worker import run_chunk
 
         assert self._job is not None
-        whole = [_whole(scenarios[number]) for number in numbers]
-        patience_s = _MARGIN_S + max(real_timeout_of(each, self._projects.of(each.file)) for each in whole)
+        whole = {number: _whole(scenarios[number]) for number in numbers}
+        patience_s = _MARGIN_S + max(
+            real_timeout_of(each, self._projects.of(each.file)) for each in whole.values()
+        )
         self._patience_s = max(self._patience_s, patience_s)
         content, key = packed(whole, self._job.project.top), f"harness-{token_hex(8)}"
         with self._scheduler():
@@ -250,7 +256,7 @@ class ClusterPool:
                     yield self._flights.pop(key)
                 key = self._landed.get_nowait()
 
-    def _ended(self, flight: _Flight, scenarios: Sequence[Scenario]) -> Iterator[ScenarioResult]:
+    def _ended(self, flight: _Flight, scenarios: Scenarios) -> Iterator[ScenarioResult]:
         assert self._job is not None
         try:
             chunk: Chunk = flight.future.result(_MARGIN_S)
@@ -270,13 +276,8 @@ class ClusterPool:
             yield from self._lose(flight, scenarios, f"{chunk.worker}: {chunk.lost}")
         else:
             self._adapt(len(flight.numbers), chunk.seconds)
-            numbers = iter(flight.numbers)
-            number = next(numbers)
             for content in chunk.results:
-                result = ScenarioResult(*unpacked(content, self._job.project.top))
-                yield result._replace(number=number)
-                if result.outcome is None:
-                    number = next(numbers, -1)
+                yield ScenarioResult(*unpacked(content, self._job.project.top))
 
     def _adapt(self, count: int, seconds: float) -> None:
         """Let chunks take about `CHUNK_S`."""
@@ -286,7 +287,7 @@ class ClusterPool:
             self._size = max(1, min(self._size, count) // 2)
 
     def _lose(
-        self, flight: _Flight, scenarios: Sequence[Scenario], why: str, *, for_good: bool = False
+        self, flight: _Flight, scenarios: Scenarios, why: str, *, for_good: bool = False
     ) -> Iterator[ScenarioResult]:
         """Run the scenarios of a lost chunk again; yield errors for those that were lost too often.
 
@@ -310,8 +311,8 @@ def _whole(scenario: Scenario) -> Scenario:
 
 def _problem(reply: Any) -> str:
     """Return why a worker cannot run a job, by its answer; "" if it can, or has ended."""
-    if isinstance(reply, ImportError):
-        return f"{DISTRIBUTION} is not installed there, and {__version__} is here ({reply})"
+    if isinstance(reply, Exception) and "No module named 'harness'" in str(reply):  # Dask wraps the error
+        return f"{DISTRIBUTION} is not installed there, and {__version__} is here"
     if isinstance(reply, OSError):
         return ""
     return f"{type(reply).__name__}: {reply}" if isinstance(reply, Exception) else str(reply.problem)

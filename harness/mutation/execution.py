@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import count
-from typing import Any, Final, NamedTuple, TypeVar, overload
+from typing import Any, Final, NamedTuple, TypeVar
 
 from harness.report.results import record
 from harness.scenario.model import Scenario
@@ -34,7 +34,7 @@ Result = TypeVar("Result")
 Chain = Generator[Scenario, Sequence[Run], Result]
 
 
-class _Tasks(Sequence[Scenario]):
+class _Tasks:
     """The scenarios to run by number, as chains ask for them."""
 
     def __init__(self, chains: Iterable[Chain[Any]], sample: Sequence[Scenario]) -> None:
@@ -47,11 +47,7 @@ class _Tasks(Sequence[Scenario]):
     def __len__(self) -> int:
         return _UNKNOWN
 
-    @overload
-    def __getitem__(self, number: int) -> Scenario: ...
-    @overload
-    def __getitem__(self, number: slice) -> Sequence[Scenario]: ...
-    def __getitem__(self, number: Any) -> Any:
+    def __getitem__(self, number: int) -> Scenario:
         return self._running[number][1]
 
     def __iter__(self) -> Iterator[Scenario]:

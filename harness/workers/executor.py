@@ -14,6 +14,14 @@ if TYPE_CHECKING:
     from harness.recording.permits import Permits
 
 
+class Scenarios(Protocol):
+    """Scenarios by number: a sequence, or what makes them when they begin."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, number: int, /) -> Scenario: ...
+    def __iter__(self) -> Iterator[Scenario]: ...
+
+
 class Executor(Protocol):
     """Runs scenarios. Call `close` at the end."""
 
@@ -24,7 +32,7 @@ class Executor(Protocol):
 
     def run(
         self,
-        scenarios: Sequence[Scenario],
+        scenarios: Scenarios,
         numbers: Iterator[int | None] | None = None,
         *,
         in_order: bool = False,

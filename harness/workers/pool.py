@@ -28,7 +28,7 @@ from harness.scenario.model import Scenario, real_timeout_of
 from harness.settings import Projects
 from harness.time.real import real
 from harness.workers import fork_server
-from harness.workers.executor import Numbers, in_order_of_scenarios
+from harness.workers.executor import Numbers, Scenarios, in_order_of_scenarios
 from harness.workers.result import ScenarioResult
 from harness.workers.worker import NOTE_SIZE, Task, Work, worker_main
 
@@ -122,7 +122,7 @@ class WorkerPool:
 
     def run(
         self,
-        scenarios: Sequence[Scenario],
+        scenarios: Scenarios,
         numbers: Iterator[int | None] | None = None,
         *,
         in_order: bool = False,
@@ -152,7 +152,7 @@ class WorkerPool:
         if self.permits is not None:
             self.permits.__exit__()
 
-    def _results(self, scenarios: Sequence[Scenario], queue: Numbers) -> Generator[ScenarioResult]:
+    def _results(self, scenarios: Scenarios, queue: Numbers) -> Generator[ScenarioResult]:
         while True:
             self._give_tasks(queue, scenarios)
             busy = [worker for worker in self._workers if worker.tasks]
@@ -183,7 +183,7 @@ class WorkerPool:
                         self._stop([worker])
                 yield result
 
-    def _give_tasks(self, queue: Numbers, scenarios: Sequence[Scenario]) -> None:
+    def _give_tasks(self, queue: Numbers, scenarios: Scenarios) -> None:
         few = queue.left <= AHEAD * len(self._workers)
         ahead = 1 if self._isolated or self.permits is not None or few else AHEAD
         self._start(min(self._jobs, queue.left) - len(self._workers))
@@ -208,7 +208,7 @@ class WorkerPool:
             theirs.close()  # so that the pipe ends with the worker
             self._workers.append(_Worker(process, ours, note))
 
-    def _give(self, worker: _Worker, number: int, scenarios: Sequence[Scenario]) -> bool:
+    def _give(self, worker: _Worker, number: int, scenarios: Scenarios) -> bool:
         scenario = scenarios[number]
         with suppress(FormatError):  # the worker reports the error
             scenario = scenario.whole()
