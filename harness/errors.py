@@ -274,11 +274,21 @@ class WorkerLost(HarnessError):
 
 
 class ClusterError(HarnessError):
-    """A cluster that does not answer, a worker of it that cannot run the scenarios, or a scheduler that is gone."""
+    """A cluster that cannot run the scenarios, or a worker of it."""
 
-    def __init__(self, code: str, message: str) -> None:
-        self.code = code
-        super().__init__(message)
+    code = "cluster-worker"
+
+
+class ClusterUnreachable(ClusterError):
+    """A scheduler that does not answer when a command begins."""
+
+    code = "cluster-unreachable"
+
+
+class ClusterGone(ClusterError):
+    """A scheduler that does not answer any more."""
+
+    code = "cluster-gone"
 
 
 class WorkerNotStarted(HarnessError):

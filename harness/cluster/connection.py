@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, Final
 
-from harness.errors import ClusterError
+from harness.errors import ClusterUnreachable
 from harness.settings import LOCAL_CLUSTER
 from harness.source.imports import import_extra
 
@@ -23,7 +23,7 @@ def connected(address: str) -> Any:
 
     Raises:
         ExtraMissing: Dask is not installed.
-        ClusterError: the scheduler does not answer.
+        ClusterUnreachable: the scheduler does not answer.
     """
     distributed = import_extra("distributed", "cluster", "to run on a cluster")
     for name in [each for each in logging.root.manager.loggerDict if each.startswith("distributed")]:
@@ -36,7 +36,7 @@ def connected(address: str) -> Any:
         client = distributed.Client(at, timeout=PATIENCE_S, set_as_default=False)
     except (OSError, ValueError) as error:
         text = f"the scheduler {address} does not answer: {error or type(error).__name__}"
-        raise ClusterError("cluster-unreachable", text) from error
+        raise ClusterUnreachable(text) from error
     atexit.register(_close, client)
     return client
 

@@ -1,4 +1,4 @@
-"""What a command tells every worker before its first task: what must be there, and what is to be done."""
+"""The work of a command, as every worker is told before its first task: versions, files and settings."""
 
 from __future__ import annotations
 

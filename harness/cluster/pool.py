@@ -27,7 +27,7 @@ from harness.cluster.connection import connected
 from harness.cluster.job import Job, Setup, versions
 from harness.cluster.project import archive_of, project_of
 from harness.cluster.travel import packed, unpacked
-from harness.errors import ClusterError, FormatError, WorkerLost
+from harness.errors import ClusterError, ClusterGone, FormatError, WorkerLost
 from harness.report.formatting import plural
 from harness.report.results import record
 from harness.scenario.evaluation import dead_worker_outcomes
@@ -49,7 +49,7 @@ CHUNK_S: Final = 1.0
 LARGEST: Final = 1000
 """The most scenarios of a chunk."""
 RERUNS: Final = 3
-"""How often scenarios whose worker is lost run again."""
+"""The number of times that scenarios run again whose worker is lost."""
 _LOOK_S: Final = 1.0
 """Real seconds between two looks at the workers."""
 _MARGIN_S: Final = 30.0
@@ -74,7 +74,7 @@ class ClusterPool:
 
     Raises:
         ExtraMissing: Dask is not installed.
-        ClusterError: the scheduler does not answer (`cluster-unreachable`).
+        ClusterUnreachable: the scheduler does not answer.
     """
 
     def __init__(self, address: str, projects: Projects, *, work: Work | None = None) -> None:
@@ -106,7 +106,7 @@ class ClusterPool:
         """Yield results, as `Executor.run` does.
 
         Raises:
-            ClusterError: a worker cannot run them (`cluster-worker`), or the scheduler is gone (`cluster-gone`).
+            ClusterError: a worker cannot run them, or the scheduler is gone.
         """
         self.prepare(scenarios)
         count = len(scenarios)
@@ -122,12 +122,7 @@ class ClusterPool:
             self._lost.clear()
 
     def close(self) -> None:
-        """Let the workers forget the job."""
-        from harness.cluster.worker import forget
-
-        if self._job is not None and self._client.status == "running":
-            with suppress(Exception):
-                self._client.run(forget, self._job.id, on_error="ignore")
+        """Do nothing: processes beside the workers end by themselves, and the connection stays for the next run."""
 
     def _status(self) -> str:
         return plural(len(self._threads), "worker")
@@ -138,7 +133,7 @@ class ClusterPool:
         """Prepare the workers that are there for these scenarios, unless they are.
 
         Raises:
-            ClusterError: one of them cannot run them (`cluster-worker`), or the scheduler is gone (`cluster-gone`).
+            ClusterError: one of them cannot run them, or the scheduler is gone.
         """
         found = [*scenarios]
         if self._job is not None and self._files.issuperset(each.file for each in found):
@@ -171,7 +166,7 @@ class ClusterPool:
                 replies |= self._client.run(prepare, self._job, archive, workers=missing, on_error="return")
         for address, reply in sorted(replies.items()):
             if why := _problem(reply):
-                raise ClusterError("cluster-worker", f"the worker {address} cannot run this: {why}")
+                raise ClusterError(f"the worker {address} cannot run this: {why}")
             self._prepared_at[address] = real.monotonic()
 
     @contextmanager
@@ -181,8 +176,8 @@ class ClusterPool:
         except (OSError, TimeoutError, CancelledError) as error:
             raise self._gone() from error
 
-    def _gone(self) -> ClusterError:
-        return ClusterError("cluster-gone", f"the scheduler {self._address} is gone")
+    def _gone(self) -> ClusterGone:
+        return ClusterGone(f"the scheduler {self._address} is gone")
 
     # ------------------------------------------------------------ tasks
 

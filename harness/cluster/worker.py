@@ -1,4 +1,4 @@
-"""What a command calls on the workers of a cluster. Dask runs these functions in the process of the worker.
+"""The functions that a command calls on the workers of a cluster. Dask runs them in the process of the worker.
 
 prepare    compares versions, and finds the project or says that it is missing ─▶ prepare again, with the archive
 run_chunk  runs scenarios in a host, a process beside the worker
@@ -22,6 +22,8 @@ FOLDER: Final = "harness-projects"
 
 _prepared: Final[dict[tuple[str, str], tuple[Job, Path]]] = {}
 """By worker and job, where the project is. A process may have several workers."""
+_MOST_JOBS: Final = 50
+"""One that is forgotten is prepared again when it is needed."""
 _idle: Final[list[Host]] = []
 """Hosts without work. Each thread of a worker takes one."""
 
@@ -34,7 +36,7 @@ class Prepared(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """What became of a chunk of scenarios: packed results, or why there are none.
+    """The results of a chunk of scenarios, packed, or why there are none.
 
     Attributes:
         worker: the address of the worker.
@@ -68,13 +70,9 @@ def prepare(job: Job, archive: bytes | None = None, dask_worker: Any = None) -> 
         except UnsafeArchive as error:
             return Prepared(str(error))
     _prepared[dask_worker.id, job.id] = job, place
+    if len(_prepared) > _MOST_JOBS:
+        del _prepared[next(iter(_prepared))]
     return Prepared()
-
-
-def forget(job_id: str) -> None:
-    """Forget a job that has ended. Its hosts end by themselves if no other one follows."""
-    for key in [key for key in _prepared if key[1] == job_id]:
-        del _prepared[key]
 
 
 def run_chunk(job_id: str, scenarios: bytes, patience_s: float) -> Chunk:

@@ -137,12 +137,8 @@ def test_the_same_command_goes_on_when_the_scheduler_was_lost(
 
     closing = threading.Thread(target=end)
     closing.start()
-    import time
-    t=time.time()
     cut = invoke("run", ".", "--cluster", lost.scheduler_address)
-    print("TIME", time.time()-t)
     closing.join()
-    print("TIME", time.time()-t)
     assert (cut.exit_code, [line["verdict"] for line in results()]) == (3, ["passed"])
     assert "is gone [cluster-gone]" in cut.output
     assert "the same command goes on from there" in cut.output

@@ -108,7 +108,7 @@ def test_settings_and_variables_exist(document: Path, tmp_path: Path) -> None:
     for name in re.findall(r"\bHARNESS_[A-Z_]+\b", text):
         if name not in VARIABLES:
             key = name.removeprefix("HARNESS_").lower()
-            value = {"record": "true", "stale_cassettes": "fail"}.get(key, "1")
+            value = {"record": "true", "stale_cassettes": "fail", "cluster": "local:1"}.get(key, "1")
             load_settings(tmp_path, environment={name: value})
             assert key in SETTINGS, name
     for keys in re.findall(r"`(\w+)` (?:in|under) `\[tool\.harness\]`", text):
