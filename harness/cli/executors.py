@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -42,15 +43,22 @@ def open_executor(
         )
     if cluster := projects.common(selection.files).cluster:
         pool = _cluster_pool(cluster, projects)
-        pool.prepare(
-            selection.scenarios
-        )  # what is wrong is told before results of an earlier run are replaced
+        pool.prepare(selection.scenarios)  # tells what is wrong before the results of an earlier run go
+        if not pool.threads:
+            click.echo(f"{cluster} has no workers yet: waiting for them", err=True)
         return pool
     if (jobs or 1) == 1 and not always and not any(map(projects.isolates, selection.files)):
         return None
     from harness.workers.pool import WorkerPool
 
     return WorkerPool(jobs or 1, projects, stdout_to_stderr=to_stderr, one_by_one=one_by_one)
+
+
+def threads_of(jobs: int | None, projects: Projects) -> int:
+    """Return how many scenarios run at once, with this number of processes or on the cluster of the project."""
+    if cluster := projects.around(Path.cwd()).cluster:
+        return _cluster_pool(cluster, projects).threads or 1
+    return jobs or 1
 
 
 def executor_of(jobs: int, projects: Projects, scenario: Scenario, work: Work) -> Executor | None:

@@ -112,7 +112,7 @@ def command(
         raise click.UsageError("--runs and --time are mutually exclusive")
     check_writable(json_file)
     import_extra("hypothesis", "explore", "to draw answers")
-    from harness.cli.executors import executor_of
+    from harness.cli.executors import executor_of, threads_of
     from harness.explore.attempt import STREAMS, Plan
     from harness.explore.drawn import KINDS_OF_FAULTS
     from harness.explore.exploration import explore
@@ -124,10 +124,10 @@ def command(
     except ManifestError as error:
         print_problems(error.problems)
         return exit_code.NOT_JUDGED
-    jobs = jobs or 1
+    at_once = min(threads_of(jobs, projects), STREAMS)
     plan = Plan(
         runs=None if seconds is not None else runs or DEFAULT_RUNS,
-        seconds=None if seconds is None else seconds * min(jobs, STREAMS) / STREAMS / len(subjects),
+        seconds=None if seconds is None else seconds * at_once / STREAMS / len(subjects),
         seed=seed,
         faults=KINDS_OF_FAULTS if faults is None else faults,
         faults_given=bool(faults),
@@ -145,7 +145,7 @@ def command(
                 out=folder,
                 cover=cover,
                 progress=report.progress,
-                open_executor=partial(executor_of, jobs, projects, subject.scenario),
+                open_executor=partial(executor_of, jobs or 1, projects, subject.scenario),
             )
         except ManifestError as error:
             report.stop()

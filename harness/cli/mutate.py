@@ -218,7 +218,8 @@ class _Session:
         from harness.mutation.execution import run_chains
         from harness.report.console import Progress, open_console
 
-        progress = Progress(open_console(), total)
+        status = self._workers.status if self._workers is not None else None
+        progress = Progress(open_console(), total, calls=status)
         try:
             with closing(
                 run_chains(chains, self._projects, self._selection.scenarios, self._workers)

@@ -27,14 +27,14 @@ from harness.cluster.connection import connected
 from harness.cluster.job import Job, Setup, versions
 from harness.cluster.project import archive_of, project_of
 from harness.cluster.travel import packed, unpacked
-from harness.errors import ClusterError, ClusterGone, FormatError, WorkerLost
+from harness.errors import ClusterError, ClusterGone, WorkerLost
 from harness.report.formatting import plural
 from harness.report.results import record
 from harness.scenario.evaluation import dead_worker_outcomes
 from harness.scenario.model import Scenario, real_timeout_of
 from harness.settings import Projects
 from harness.time.real import real
-from harness.workers.executor import Numbers, Scenarios, in_order_of_scenarios
+from harness.workers.executor import Numbers, Scenarios, as_whole, in_order_of_scenarios
 from harness.workers.result import ScenarioResult
 from harness.workers.worker import Work
 
@@ -124,6 +124,12 @@ class ClusterPool:
     def close(self) -> None:
         """Do nothing: processes beside the workers end by themselves, and the connection stays for the next run."""
 
+    @property
+    def threads(self) -> int:
+        """The threads of the workers that are there: as many scenarios run at once."""
+        self._look()
+        return sum(self._threads.values())
+
     def _status(self) -> str:
         return plural(len(self._threads), "worker")
 
@@ -135,7 +141,7 @@ class ClusterPool:
         Raises:
             ClusterError: one of them cannot run them, or the scheduler is gone.
         """
-        found = [*scenarios]
+        found = [*iter(scenarios)]  # their number may be far above what there is
         if self._job is not None and self._files.issuperset(each.file for each in found):
             return
         self._files.update(each.file for each in found)
@@ -177,6 +183,7 @@ class ClusterPool:
             raise self._gone() from error
 
     def _gone(self) -> ClusterGone:
+        connected.cache_clear()
         return ClusterGone(f"the scheduler {self._address} is gone")
 
     # ------------------------------------------------------------ tasks
@@ -185,7 +192,7 @@ class ClusterPool:
         while True:
             self._look()
             self._submit(scenarios, numbers)
-            if self._threads and not self._flights:
+            if not self._flights and (self._threads or not numbers.left):
                 return
             for flight in self._landed_ones():
                 yield from self._ended(flight, scenarios)
@@ -231,7 +238,7 @@ class ClusterPool:
         from harness.cluster.worker import run_chunk
 
         assert self._job is not None
-        whole = {number: _whole(scenarios[number]) for number in numbers}
+        whole = {number: as_whole(scenarios[number]) for number in numbers}
         patience_s = _MARGIN_S + max(
             real_timeout_of(each, self._projects.of(each.file)) for each in whole.values()
         )
@@ -261,7 +268,9 @@ class ClusterPool:
         except Exception as error:
             if flight.future.status != "error":
                 raise self._gone() from error
-            yield from self._lose(flight, scenarios, str(error), for_good=True)
+            dead = getattr(error, "last_worker", None)  # Dask has run the chunk again already
+            why = f"{type(error).__name__}: {error}" if dead is None else f"{dead.address}: it died"
+            yield from self._lose(flight, scenarios, why, for_good=True)
             return
         if chunk.unprepared:
             if self._prepared_at.get(chunk.worker, -inf) < flight.since:
@@ -284,10 +293,7 @@ class ClusterPool:
     def _lose(
         self, flight: _Flight, scenarios: Scenarios, why: str, *, for_good: bool = False
     ) -> Iterator[ScenarioResult]:
-        """Run the scenarios of a lost chunk again; yield errors for those that were lost too often.
-
-        `for_good`: Dask has run the chunk again already.
-        """
+        """Run the scenarios of a lost chunk again, or of one `for_good` each alone; yield errors for the others."""
         for number in flight.numbers:
             self._lost[number] += 1
             if self._lost[number] <= RERUNS and not (for_good and len(flight.numbers) == 1):
@@ -296,12 +302,6 @@ class ClusterPool:
             for outcome in dead_worker_outcomes(scenarios[number], WorkerLost(why)):
                 yield ScenarioResult(number, outcome, record(outcome))
             yield ScenarioResult(number, None)
-
-
-def _whole(scenario: Scenario) -> Scenario:
-    with suppress(FormatError):  # the worker reports the error
-        return scenario.whole()
-    return scenario
 
 
 def _problem(reply: Any) -> str:

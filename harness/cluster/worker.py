@@ -6,6 +6,7 @@ run_chunk  runs scenarios in a host, a process beside the worker
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -51,6 +52,13 @@ class Chunk(NamedTuple):
     seconds: float = 0.0
     lost: str = ""
     unprepared: bool = False
+
+
+@atexit.register
+def end_hosts() -> None:
+    """End the processes beside this worker that have no work."""
+    while _idle:
+        _idle.pop().end()
 
 
 def prepare(job: Job, archive: bytes | None = None, dask_worker: Any = None) -> Prepared:

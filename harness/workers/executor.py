@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
+from harness.errors import FormatError
 from harness.scenario.model import Scenario
 from harness.workers.result import ScenarioResult
 from harness.workers.worker import Work
@@ -52,6 +54,13 @@ class Executor(Protocol):
 
 OpenExecutor = Callable[[Work], Executor | None]
 """Opens an executor that does a work in place of runs; None: this process does it."""
+
+
+def as_whole(scenario: Scenario) -> Scenario:
+    """Return the complete scenario, to be sent; one with an error as it is, which whoever runs it reports."""
+    with suppress(FormatError):
+        return scenario.whole()
+    return scenario
 
 
 class Numbers:

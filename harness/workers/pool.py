@@ -23,12 +23,12 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any, Final
 
-from harness.errors import FormatError, WorkerDied, WorkerNotStarted
+from harness.errors import WorkerDied, WorkerNotStarted
 from harness.scenario.model import Scenario, real_timeout_of
 from harness.settings import Projects
 from harness.time.real import real
 from harness.workers import fork_server
-from harness.workers.executor import Numbers, Scenarios, in_order_of_scenarios
+from harness.workers.executor import Numbers, Scenarios, as_whole, in_order_of_scenarios
 from harness.workers.result import ScenarioResult
 from harness.workers.worker import NOTE_SIZE, Task, Work, worker_main
 
@@ -209,9 +209,7 @@ class WorkerPool:
             self._workers.append(_Worker(process, ours, note))
 
     def _give(self, worker: _Worker, number: int, scenarios: Scenarios) -> bool:
-        scenario = scenarios[number]
-        with suppress(FormatError):  # the worker reports the error
-            scenario = scenario.whole()
+        scenario = as_whole(scenarios[number])
         task = ForkingPickler.dumps(tuple(Task(number, scenario, *self._environment_and_folder)))
         if worker.tasks and len(task) > BUFFER:
             return False  # sending waits for the worker, which may wait for this process to receive

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dask
 import pytest
 from distributed import LocalCluster
 
@@ -58,10 +59,11 @@ def opened(workers: int) -> Any:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
     """The address of a scheduler with two workers."""
-    with opened(2) as made:
+    with dask.config.set({"distributed.comm.timeouts.connect": "1s"}), opened(2) as made:
         yield made.scheduler_address
         connection.connected(made.scheduler_address).close()
         connection.connected.cache_clear()
+        worker.end_hosts()
 
 
 @pytest.fixture
@@ -181,6 +183,16 @@ def test_an_exploration_finds_the_same(invoke: Invoke, suite: WriteSuite, cluste
     explored = ("explore", "counter.yaml", "--runs", "16", "--json", "-")
     here, there = (json.loads(invoke(*explored, *more).stdout) for more in ((), ("--cluster", cluster)))
     assert there == here
+
+
+def test_mutants_have_the_same_results(invoke: Invoke, suite: WriteSuite, cluster: str) -> None:
+    suite(FAILS.replace("2", "1"))
+    here, there = (
+        json.loads(invoke("mutate", ".", "--fresh", "--json", "-", *more).stdout)
+        for more in ((), ("--cluster", cluster))
+    )
+    assert there == here
+    assert here["mutants"]
 
 
 def test_a_scheduler_that_does_not_answer_is_an_error(
