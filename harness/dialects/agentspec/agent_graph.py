@@ -14,14 +14,7 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
 from harness.dialects.agentspec import node_bodies as tool_calls
-from harness.dialects.agentspec.component import (
-    Agent,
-    AgenticComponent,
-    ListedTool,
-    MCPToolBox,
-    RemoteAgent,
-    Tool,
-)
+from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAgent
 from harness.dialects.agentspec.data_flow import (
     USER,
     MissingValue,
@@ -41,6 +34,7 @@ from harness.dialects.agentspec.data_flow import (
 from harness.dialects.agentspec.properties import as_text, render, scalar_types
 from harness.dialects.agentspec.retry import perform_with_retries
 from harness.dialects.agentspec.toolboxes import tools_of
+from harness.dialects.agentspec.tools import ListedTool, MCPToolBox, Tool
 from harness.dialects.kit.tool_calls import BadArguments, answer_call, answer_calls, refuse_all, to_ai_message
 from harness.engine.callables import unknown_tool
 from harness.engine.context import NodeContext, RunContext

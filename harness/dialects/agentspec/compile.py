@@ -9,25 +9,8 @@ from typing import Any
 
 from harness.dialects.agentspec import rules
 from harness.dialects.agentspec.agent_graph import agent_graph, remote_agent_graph
-from harness.dialects.agentspec.component import (
-    BROKEN,
-    Agent,
-    AgenticComponent,
-    BuiltinTool,
-    ClientTool,
-    ClientTransport,
-    Component,
-    LlmConfig,
-    MCPTool,
-    MCPToolBox,
-    MCPToolSpec,
-    RemoteAgent,
-    ServerTool,
-    SpecializedAgent,
-    Tool,
-    ToolBox,
-    inner_first,
-)
+from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAgent, SpecializedAgent
+from harness.dialects.agentspec.component import BROKEN, Component, inner_first
 from harness.dialects.agentspec.configuration import Configuration
 from harness.dialects.agentspec.declared import declared_data
 from harness.dialects.agentspec.dialect import VERSION
@@ -42,6 +25,7 @@ from harness.dialects.agentspec.flows import (
     ParallelFlowNode,
     ToolNode,
 )
+from harness.dialects.agentspec.models import LlmConfig
 from harness.dialects.agentspec.plugins import (
     ComponentPlugin,
     PluginError,
@@ -49,6 +33,17 @@ from harness.dialects.agentspec.plugins import (
     as_plugin,
     installed_plugins,
 )
+from harness.dialects.agentspec.tools import (
+    BuiltinTool,
+    ClientTool,
+    MCPTool,
+    MCPToolBox,
+    MCPToolSpec,
+    ServerTool,
+    Tool,
+    ToolBox,
+)
+from harness.dialects.agentspec.transports import ClientTransport
 from harness.dialects.agentspec.versions import VERSIONS
 from harness.dialects.kit.manifest import UnimportedObject, load_hook, refuse_deep_nesting
 from harness.dialects.request import LoadRequest

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from harness.dialects.agentspec.agents import AgenticComponent
 from harness.dialects.agentspec.component import (
     BROKEN,
-    AgenticComponent,
     Component,
     component_fields,
     holds_single_component,

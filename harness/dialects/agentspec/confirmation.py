@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from harness.dialects.agentspec.component import Tool
+from harness.dialects.agentspec.tools import Tool
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.to_json import to_json

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from harness.dialects.agentspec.component import AgenticComponent
+from harness.dialects.agentspec.agents import AgenticComponent
 from harness.dialects.agentspec.flows import NEXT, EndNode, Flow, Node
 from harness.dialects.agentspec.properties import CastError, Property, as_text
 from harness.dialects.kit.manifest import input_values, warn_dropped_inputs

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, Field
 
-from harness.dialects.agentspec import component, flows
+from harness.dialects.agentspec import agents, flows, models, oci, tools, transports
 from harness.dialects.agentspec.component import Component
 from harness.dialects.agentspec.dialect import REFERENCE, TABLE, TYPE, VERSION, missing_root_problem
 from harness.dialects.agentspec.versions import OLD_VERSIONS, VERSIONS, is_after_all
@@ -24,27 +24,27 @@ PLUGIN: Final = "component_plugin_name"
 PLUGIN_KEYS: Final = "component_plugin_"
 
 WAYFLOW_FIELDS: Final[Mapping[str, type[Component]]] = {
-    "agents": component.Agent,
-    "flows": component.Agent,
+    "agents": agents.Agent,
+    "flows": agents.Agent,
     "state": flows.Flow,
 }
 """Fields that WayFlow writes into configurations although no version has them, and the components that get them."""
 
 _SECTIONS: Final[Sequence[tuple[type[Component], ...]]] = (
-    (component.Agent, component.OciAgent, component.OpenAiAgent),
-    (component.OpenAiCompatibleConfig, component.VllmConfig, component.OllamaConfig),
-    (component.OpenAiConfig, component.OciGenAiConfig),
-    (component.OciClientConfigWithSecurityToken, component.OciClientConfigWithApiKey),
-    (component.OciClientConfigWithInstancePrincipal, component.OciClientConfigWithResourcePrincipal),
-    (component.ServerTool, component.ClientTool, component.RemoteTool, component.MCPTool),
-    (component.StdioTransport, component.SSETransport, component.StreamableHTTPTransport),
-    (component.SSEmTLSTransport, component.StreamableHTTPmTLSTransport),
+    (agents.Agent, agents.OciAgent, agents.OpenAiAgent),
+    (models.OpenAiCompatibleConfig, models.VllmConfig, models.OllamaConfig),
+    (models.OpenAiConfig, models.OciGenAiConfig),
+    (oci.OciClientConfigWithSecurityToken, oci.OciClientConfigWithApiKey),
+    (oci.OciClientConfigWithInstancePrincipal, oci.OciClientConfigWithResourcePrincipal),
+    (tools.ServerTool, tools.ClientTool, tools.RemoteTool, tools.MCPTool),
+    (transports.StdioTransport, transports.SSETransport, transports.StreamableHTTPTransport),
+    (transports.SSEmTLSTransport, transports.StreamableHTTPmTLSTransport),
     (flows.Flow, flows.ControlFlowEdge, flows.DataFlowEdge, flows.StartNode, flows.EndNode, flows.LlmNode),
     (flows.ApiNode, flows.AgentNode, flows.FlowNode, flows.MapNode, flows.BranchingNode, flows.ToolNode),
     (flows.InputMessageNode, flows.OutputMessageNode),
-    (component.BuiltinTool, component.MCPToolBox, component.MCPToolSpec),
-    (component.A2AAgent, component.A2AConnectionConfig),
-    (component.SpecializedAgent, component.AgentSpecializationParameters),
+    (tools.BuiltinTool, tools.MCPToolBox, tools.MCPToolSpec),
+    (agents.A2AAgent, agents.A2AConnectionConfig),
+    (agents.SpecializedAgent, agents.AgentSpecializationParameters),
     (flows.ParallelFlowNode, flows.ParallelMapNode, flows.CatchExceptionNode),
 )
 TYPES: Final = {model.__name__: model for section in _SECTIONS for model in section}

@@ -8,17 +8,11 @@ from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import Field, field_validator
 
-from harness.dialects.agentspec.component import (
-    AgenticComponent,
-    Component,
-    ComponentField,
-    ComponentWithIO,
-    LlmConfig,
-    RemoteCall,
-    Tool,
-    text_properties,
-)
+from harness.dialects.agentspec.agents import AgenticComponent
+from harness.dialects.agentspec.component import Component, ComponentField, ComponentWithIO, text_properties
+from harness.dialects.agentspec.models import LlmConfig
 from harness.dialects.agentspec.properties import Property, placeholder_names
+from harness.dialects.agentspec.tools import RemoteCall, Tool
 
 NEXT: Final = "next"
 DEFAULT: Final = "default"

@@ -13,21 +13,8 @@ from typing import Any, Final
 from langchain_core.messages import HumanMessage
 
 from harness.dialects.agentspec import flows
-from harness.dialects.agentspec.component import (
-    Agent,
-    ClientTool,
-    ClientTransport,
-    Component,
-    ListedTool,
-    MCPTool,
-    MutualTLSTransport,
-    RemoteCall,
-    RemoteTool,
-    RemoteTransport,
-    SpecializedAgent,
-    StdioTransport,
-    Tool,
-)
+from harness.dialects.agentspec.agents import Agent, SpecializedAgent
+from harness.dialects.agentspec.component import Component
 from harness.dialects.agentspec.confirmation import confirm
 from harness.dialects.agentspec.data_flow import (
     Body,
@@ -49,6 +36,13 @@ from harness.dialects.agentspec.data_flow import (
 from harness.dialects.agentspec.flows import COLLECTED, ITERATED, MapNode
 from harness.dialects.agentspec.properties import Property, as_text, render
 from harness.dialects.agentspec.retry import perform_with_retries
+from harness.dialects.agentspec.tools import ClientTool, ListedTool, MCPTool, RemoteCall, RemoteTool, Tool
+from harness.dialects.agentspec.transports import (
+    ClientTransport,
+    MutualTLSTransport,
+    RemoteTransport,
+    StdioTransport,
+)
 from harness.dialects.agentspec.types import is_list_of
 from harness.dialects.kit.tool_calls import ToolReportedError, mcp_texts, refuse_all
 from harness.engine.context import NodeContext

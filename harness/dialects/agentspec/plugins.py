@@ -15,15 +15,8 @@ from importlib.metadata import entry_points
 from itertools import count
 from typing import Any, ClassVar, Final
 
-from harness.dialects.agentspec.component import (
-    Agent,
-    AgenticComponent,
-    Component,
-    ComponentWithIO,
-    RemoteAgent,
-    SpecializedAgent,
-    component_fields,
-)
+from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAgent, SpecializedAgent
+from harness.dialects.agentspec.component import Component, ComponentWithIO, component_fields
 from harness.dialects.agentspec.data_flow import NodeResult
 from harness.dialects.agentspec.dialect import REFERENCE, TABLE, TYPE, VERSION
 from harness.dialects.agentspec.flows import Flow, Node

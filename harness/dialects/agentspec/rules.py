@@ -9,13 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
-from harness.dialects.agentspec.component import (
-    Agent,
-    Component,
-    ComponentWithIO,
-    SpecializedAgent,
-    inner_first,
-)
+from harness.dialects.agentspec.agents import Agent, SpecializedAgent
+from harness.dialects.agentspec.component import Component, ComponentWithIO, inner_first
 from harness.dialects.agentspec.data_rules import DATA_RULES, none_suffix, quoted_list, reachable_nodes
 from harness.dialects.agentspec.flows import (
     CAUGHT,

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from harness.dialects.agentspec import component, flows
+from harness.dialects.agentspec import agents, flows, models, tools, transports
 from harness.dialects.agentspec.component import Component
 from harness.dialects.agentspec.data_flow import is_single
 
@@ -49,45 +49,42 @@ class LaterField(NamedTuple):
     neutral_values: tuple[Any, ...] | None
 
 
-_COMPATIBLE: Final = (component.OpenAiCompatibleConfig,)
-_OPEN_AI: Final = (component.OpenAiCompatibleConfig, component.OpenAiConfig)
-_LLM: Final = (*_OPEN_AI, component.OciGenAiConfig)
+_COMPATIBLE: Final = (models.OpenAiCompatibleConfig,)
+_OPEN_AI: Final = (models.OpenAiCompatibleConfig, models.OpenAiConfig)
+_LLM: Final = (*_OPEN_AI, models.OciGenAiConfig)
 
 LATER_FIELDS: Final[Sequence[LaterField]] = (
-    LaterField("requires_confirmation", (component.Tool,), "25.4.2", (False,)),
-    LaterField("human_in_the_loop", (component.Agent,), "25.4.2", (True,)),
-    LaterField("toolboxes", (component.Agent,), "25.4.2", ([],)),
-    LaterField("sensitive_headers", (component.RemoteCall, component.RemoteTransport), "25.4.2", ({}, None)),
+    LaterField("requires_confirmation", (tools.Tool,), "25.4.2", (False,)),
+    LaterField("human_in_the_loop", (agents.Agent,), "25.4.2", (True,)),
+    LaterField("toolboxes", (agents.Agent,), "25.4.2", ([],)),
+    LaterField("sensitive_headers", (tools.RemoteCall, transports.RemoteTransport), "25.4.2", ({}, None)),
     LaterField("api_type", _OPEN_AI, "25.4.2", ("chat_completions",)),
-    LaterField("api_type", (component.OciGenAiConfig,), "25.4.2", ("oci",)),
+    LaterField("api_type", (models.OciGenAiConfig,), "25.4.2", ("oci",)),
     LaterField("api_key", _OPEN_AI, "25.4.2", None),
-    LaterField("conversation_store_id", (component.OciGenAiConfig,), "25.4.2", (None,)),
-    LaterField("transforms", (component.Agent,), "26.1.2", ([],)),
-    LaterField("url_allow_list", (component.RemoteCall,), "26.1.2", (None,)),
-    LaterField("auth", (component.RemoteTransport,), "26.1.2", (None,)),
+    LaterField("conversation_store_id", (models.OciGenAiConfig,), "25.4.2", (None,)),
+    LaterField("transforms", (agents.Agent,), "26.1.2", ([],)),
+    LaterField("url_allow_list", (tools.RemoteCall,), "26.1.2", (None,)),
+    LaterField("auth", (transports.RemoteTransport,), "26.1.2", (None,)),
     LaterField(
         "retry_policy",
         (
             *_LLM,
-            component.RemoteCall,
-            component.RemoteTransport,
-            component.OciAgent,
-            component.A2AConnectionConfig,
+            tools.RemoteCall,
+            transports.RemoteTransport,
+            agents.OciAgent,
+            agents.A2AConnectionConfig,
         ),
         "26.1.2",
         (None,),
     ),
-    LaterField("retry_policy", (component.MCPTool, component.MCPToolBox), "26.3.1", (None,)),
-    LaterField("requires_confirmation", (component.ToolBox,), "26.1.2", (False,)),
+    LaterField("retry_policy", (tools.MCPTool, tools.MCPToolBox), "26.3.1", (None,)),
+    LaterField("requires_confirmation", (tools.ToolBox,), "26.1.2", (False,)),
     *(LaterField(key, _COMPATIBLE, "26.1.2", None) for key in ("key_file", "cert_file", "ca_file")),
     *(LaterField(key, _COMPATIBLE, "26.1.2", None) for key in ("provider", "api_provider")),
-    *(
-        LaterField(key, (component.OpenAiConfig,), "26.1.2", ("openai",))
-        for key in ("provider", "api_provider")
-    ),
-    LaterField("api_provider", (component.OciGenAiConfig,), "26.1.2", ("oci",)),
-    LaterField("api_key", (component.OciGenAiConfig,), "26.1.2", None),
-    LaterField("url", (component.OpenAiConfig, component.OciGenAiConfig), "26.1.2", (None,)),
+    *(LaterField(key, (models.OpenAiConfig,), "26.1.2", ("openai",)) for key in ("provider", "api_provider")),
+    LaterField("api_provider", (models.OciGenAiConfig,), "26.1.2", ("oci",)),
+    LaterField("api_key", (models.OciGenAiConfig,), "26.1.2", None),
+    LaterField("url", (models.OpenAiConfig, models.OciGenAiConfig), "26.1.2", (None,)),
 )
 """The fields that versions add to the component types of 25.4.1.
 
@@ -126,7 +123,7 @@ LATER_VALUES: Final[Sequence[LaterValue]] = (
         lambda node: bool(node.declared_outputs) and not is_single("string", node.outputs),
     ),
     LaterValue(
-        component.RemoteCall,
+        tools.RemoteCall,
         "data",
         "data other than a mapping",
         "25.4.2",

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from harness.dialects.agentspec.agents import Agent
 from harness.dialects.agentspec.compile import configuration_of, load
-from harness.dialects.agentspec.component import Agent
 from harness.dialects.agentspec.configuration import Configuration
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem

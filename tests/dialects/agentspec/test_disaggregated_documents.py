@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from harness.dialects.agentspec.component import RemoteTool
 from harness.dialects.agentspec.dialect import prompts
+from harness.dialects.agentspec.tools import RemoteTool
 from tests.dialects.agentspec.configurations import (
     AGENT,
     MODEL,

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from harness.dialects.agentspec.component import AgenticComponent
+from harness.dialects.agentspec.agents import AgenticComponent
 from harness.dialects.agentspec.data_flow import NodeResult
 from harness.dialects.agentspec.flows import Flow, Node
 from harness.dialects.agentspec.plugins import ComponentPlugin, installed_plugins, serialize

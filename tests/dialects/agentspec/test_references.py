@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from harness.dialects.agentspec.component import Agent, RemoteTool
+from harness.dialects.agentspec.agents import Agent
 from harness.dialects.agentspec.plugins import Plugins, serialize
+from harness.dialects.agentspec.tools import RemoteTool
 from tests.dialects.agentspec.configurations import (
     MODEL,
     TABLE,

@@ -1,0 +1,157 @@
+"""Agents, here and elsewhere. spec: "Agentic Components"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from harness.dialects.agentspec.component import (
+    Component,
+    ComponentField,
+    ComponentWithIO,
+    text_properties,
+)
+from harness.dialects.agentspec.models import LlmConfig, OpenAiConfig
+from harness.dialects.agentspec.oci import OciClientConfig
+from harness.dialects.agentspec.properties import Property, placeholder_names
+from harness.dialects.agentspec.retry import RetryPolicy
+from harness.dialects.agentspec.tools import Tool, ToolBox
+
+
+class AgenticComponent(ComponentWithIO, title="an agent or a flow"):
+    """Base class of flows, agents and remote agents. spec: "Agentic Components"."""
+
+
+class Agent(AgenticComponent, title="an Agent"):
+    """An agent. spec: "Agent". It converses with the user until its outputs are known.
+
+    Without a human in the loop, it asks nobody.
+    """
+
+    llm_config: Annotated[LlmConfig, ComponentField(LlmConfig)]
+    system_prompt: str
+    tools: list[Annotated[Tool, ComponentField(Tool)]] = Field(default_factory=list)
+    toolboxes: list[Annotated[ToolBox, ComponentField(ToolBox)]] = Field(default_factory=list)
+    human_in_the_loop: bool = True
+
+    @property
+    def uses_tools(self) -> bool:
+        """True if its model may call tools."""
+        return bool(self.tools or self.toolboxes)
+
+    def inferred_inputs(self) -> Sequence[Property]:
+        """Return a string input for each placeholder of the system prompt."""
+        return text_properties(placeholder_names(self.system_prompt))
+
+
+class AgentSpecializationParameters(ComponentWithIO, title="AgentSpecializationParameters"):
+    """The parameters of a SpecializedAgent, which an agent gets in addition (25.4.2)."""
+
+    additional_instructions: str | None = None
+    additional_tools: list[Annotated[Tool, ComponentField(Tool)]] | None = None
+    human_in_the_loop: bool | None = None
+
+    def inferred_inputs(self) -> Sequence[Property]:
+        """Return a string input for each placeholder of the instructions."""
+        return text_properties(placeholder_names(self.additional_instructions))
+
+
+class SpecializedAgent(AgenticComponent, title="a SpecializedAgent"):
+    """An agent with more instructions and tools (25.4.2)."""
+
+    agent: Annotated[Agent, ComponentField(Agent)]
+    agent_specialization_parameters: Annotated[
+        AgentSpecializationParameters, ComponentField(AgentSpecializationParameters)
+    ]
+
+    @cached_property
+    def merged(self) -> Agent:
+        """The agent that runs: its instructions follow the system prompt after an empty line."""
+        agent, more = self.agent, self.agent_specialization_parameters
+        asks = agent.human_in_the_loop if more.human_in_the_loop is None else more.human_in_the_loop
+        fields = {
+            "id": self.id,
+            "name": self.name,
+            "description": self.description,
+            "inputs": [dict(item.schema) for item in self.inputs.values()],
+            "outputs": [dict(item.schema) for item in self.outputs.values()],
+            "llm_config": agent.llm_config,
+            "system_prompt": "\n\n".join(filter(None, [agent.system_prompt, more.additional_instructions])),
+            "tools": [*agent.tools, *(more.additional_tools or ())],
+            "toolboxes": agent.toolboxes,
+            "human_in_the_loop": asks,
+        }
+        made = Agent.model_validate(fields)
+        made.set_source(self._source, self.component_type)
+        return made
+
+    def inferred_inputs(self) -> Sequence[Property]:
+        """Return the inputs of both."""
+        return list({**self.agent_specialization_parameters.inputs, **self.agent.inputs}.values())
+
+    def inferred_outputs(self) -> Sequence[Property]:
+        """Return the outputs of both."""
+        return list({**self.agent_specialization_parameters.outputs, **self.agent.outputs}.values())
+
+
+class RemoteAgent(AgenticComponent, title="a remote agent"):
+    """Base class of agents that run elsewhere. spec: "RemoteAgent"."""
+
+    @property
+    def retries(self) -> RetryPolicy | None:
+        """The retry policy of its calls."""
+        return None
+
+
+class OciAgent(RemoteAgent, title="an OciAgent"):
+    """A remote agent in OCI. spec: "OciAgent"."""
+
+    agent_endpoint_id: str
+    retry_policy: RetryPolicy | None = None
+    client_config: Annotated[OciClientConfig, ComponentField(OciClientConfig)]
+
+    @property
+    def retries(self) -> RetryPolicy | None:
+        return self.retry_policy
+
+
+class A2AConnectionConfig(Component, title="an A2AConnectionConfig"):
+    """The connection to an A2A server (25.4.2). Times are in seconds."""
+
+    timeout: float = 600.0
+    headers: dict[str, str] | None = None
+    verify: bool = True
+    key_file: str | None = None
+    cert_file: str | None = None
+    ssl_ca_cert: str | None = None
+    retry_policy: RetryPolicy | None = None
+
+
+class A2ASessionParameters(BaseModel, extra="forbid", strict=True, title="A2A session parameters"):
+    """The limits of a session with an A2A agent, which have no effect. Times are in seconds."""
+
+    timeout: float = 60.0
+    poll_interval: float = 2.0
+    max_retries: int = 5
+
+
+class A2AAgent(RemoteAgent, title="an A2AAgent"):
+    """A remote agent that is reached by the A2A protocol (25.4.2)."""
+
+    agent_url: str
+    connection_config: Annotated[A2AConnectionConfig, ComponentField(A2AConnectionConfig)]
+    session_parameters: A2ASessionParameters = Field(default_factory=A2ASessionParameters)
+
+    @property
+    def retries(self) -> RetryPolicy | None:
+        return self.connection_config.retry_policy
+
+
+class OpenAiAgent(RemoteAgent, title="an OpenAiAgent"):
+    """A remote agent at OpenAI (schema: OpenAiAgent)."""
+
+    llm_config: Annotated[OpenAiConfig, ComponentField(OpenAiConfig)]
+    remote_agent_id: str | None = None
