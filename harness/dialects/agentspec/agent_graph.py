@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
@@ -57,13 +57,12 @@ CHANNELS = (
 MODEL: Final = "model"
 NOBODY: Final = "nobody"
 
-_TOOLS: Final = "tools"
-"""The key of the agent's tools in the resources of a run."""
+Updated = Callable[[Sequence[BaseMessage]], Mapping[str, Any]]
 
 
 def agent_graph(agent: Agent) -> Graph:
     """Return the graph of an agent, for a run of its own and for the nodes of flows that run it."""
-    functions = _AgentNodes(agent)
+    functions = AgentNodes(agent)
     name = unique_name(agent.name)
     tools_name = f"{agent.name}_tools"
     nodes = [Node(name, "Agent", functions.call_model, agent.span())]
@@ -78,7 +77,7 @@ def agent_graph(agent: Agent) -> Graph:
         edges.append(to_itself)
 
     async def route(state: State, _run: RunContext) -> Sequence[Edge | Dispatch]:
-        if agent.uses_tools and _tool_calls(state):
+        if agent.uses_tools and tool_calls_of(state["messages"]):
             return [to_tools]
         return [to_end if state["turn"] == NOBODY else to_itself]
 
@@ -95,15 +94,17 @@ def agent_graph(agent: Agent) -> Graph:
     )
 
 
-def _tool_calls(state: State) -> Sequence[Any]:
-    last = state["messages"][-1]
+def tool_calls_of(messages: Sequence[BaseMessage]) -> Sequence[Any]:
+    """Return the tool calls of the last message of a conversation."""
+    last = messages[-1]
     return last.tool_calls if isinstance(last, AIMessage) else ()
 
 
-class _AgentLifecycle:
+class AgentLifecycle:
     """The lifecycle that graphs of agents and of remote agents share."""
 
-    agent: AgenticComponent
+    def __init__(self, agent: AgenticComponent) -> None:
+        self.agent = agent
 
     async def accept(self, value: Any, run: RunContext) -> Mapping[str, Any]:
         """Return the first state update. Text is a message of the user, a mapping has the agent's inputs."""
@@ -120,15 +121,17 @@ class _AgentLifecycle:
         return cast_values(self.agent.inputs, state["inputs"], f"{self.agent}: input")
 
 
-class _AgentNodes(_AgentLifecycle):
+class AgentNodes(AgentLifecycle):
     """The node functions of an agent's graph."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: Agent, key: str = "tools") -> None:
+        """`key` is that of the agent's tools in the resources of a run."""
         self.agent: Agent = agent
+        self._key = key
 
     async def _tools(self, run: RunContext) -> Mapping[str, Tool]:
         """Return the tools by name, the first of each. Those of toolboxes are listed once in a run."""
-        found: dict[str, Tool] = run.resources.get(_TOOLS, {})
+        found: dict[str, Tool] = run.resources.get(self._key, {})
         if not found:
             listed = [
                 tool
@@ -138,7 +141,7 @@ class _AgentNodes(_AgentLifecycle):
             ]
             for tool in [*self.agent.tools, *listed]:
                 found.setdefault(tool.name, tool)
-            run.resources[_TOOLS] = found
+            run.resources[self._key] = found
         return found
 
     async def call_model(self, state: State, ctx: NodeContext) -> Update:
@@ -202,14 +205,21 @@ class _AgentNodes(_AgentLifecycle):
         return {"turn": MODEL, "messages": [runtime_message(text, self.agent.name)]}
 
     async def use_tools(self, state: State, ctx: NodeContext) -> Update:
-        """Answer the tool calls of the last message concurrently, then those that may pause one after the other."""
-        calls = _tool_calls(state)
+        """Answer the tool calls of the last message."""
+        calls = tool_calls_of(state["messages"])
+        return Update({"messages": await self.answer(calls, ctx, lambda messages: {"messages": messages})})
+
+    async def answer(self, calls: Sequence[Any], ctx: NodeContext, updated: Updated) -> list[ToolMessage]:
+        """Answer tool calls concurrently, then those that may pause one after the other.
+
+        `updated` makes the state update of messages, for a pause.
+        """
         tools = await self._tools(ctx.run)
         answers: dict[int, ToolMessage] = {}
 
         async def use(tool: Tool, args: Mapping[str, Any]) -> str:
-            so_far = {"messages": [answers[index] for index in sorted(answers)]}
-            checked = _check_arguments(tool, args)
+            so_far = updated([answers[index] for index in sorted(answers)])
+            checked = check_arguments(tool, args)
             returned = await tool_calls.call(tool, checked, ctx, partial_update=so_far, nth=len(answers))
             return tool_calls.as_text_for_model(returned)
 
@@ -226,7 +236,7 @@ class _AgentNodes(_AgentLifecycle):
         for index in pausing:
             answer = await answer_call(calls[index], tools, use, ctx)
             answers[index] = addressed(answer, calls[index]["name"], self.agent.name)
-        return Update({"messages": [answers[index] for index in sorted(answers)]})
+        return [answers[index] for index in sorted(answers)]
 
 
 def _may_pause(tool: Tool | None, call: Any, ctx: NodeContext) -> bool:
@@ -243,7 +253,7 @@ def _has_answer(question: str, state: State, ctx: NodeContext) -> bool:
     return ctx.run.world.has_answers([HumanCall(node=asks, name=asks, args={"value": question})], state)
 
 
-def _check_arguments(tool: Tool, args: Mapping[str, Any]) -> Mapping[str, Any]:
+def check_arguments(tool: Tool, args: Mapping[str, Any]) -> Mapping[str, Any]:
     """Cast the arguments of a call to the types of the tool's inputs, and add defaults.
 
     Raises:
@@ -288,7 +298,7 @@ def remote_agent_graph(agent: RemoteAgent) -> Graph:
     )
 
 
-class _RemoteAgentNode(_AgentLifecycle):
+class _RemoteAgentNode(AgentLifecycle):
     """The node function of a remote agent's graph."""
 
     def __init__(self, agent: RemoteAgent) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
@@ -46,6 +46,18 @@ class Agent(AgenticComponent, title="an Agent"):
         """Return a string input for each placeholder of the system prompt."""
         return text_properties(placeholder_names(self.system_prompt))
 
+    def changed(self, **fields: Any) -> Agent:
+        """Return the agent with other values of some fields, by their keys in configurations."""
+        own = {name: getattr(self, name) for name in Agent.model_fields}
+        own |= {
+            "inputs": [dict(item.schema) for item in self.inputs.values()],
+            "outputs": [dict(item.schema) for item in self.outputs.values()],
+        }
+        del own["declared_inputs"], own["declared_outputs"]
+        made = Agent.model_validate({**own, **fields})
+        made.set_source(self._source, self.component_type)
+        return made
+
 
 class AgentSpecializationParameters(ComponentWithIO, title="AgentSpecializationParameters"):
     """The parameters of a SpecializedAgent, which an agent gets in addition (25.4.2)."""
@@ -71,20 +83,18 @@ class SpecializedAgent(AgenticComponent, title="a SpecializedAgent"):
     def merged(self) -> Agent:
         """The agent that runs: its instructions follow the system prompt after an empty line."""
         agent, more = self.agent, self.agent_specialization_parameters
-        asks = agent.human_in_the_loop if more.human_in_the_loop is None else more.human_in_the_loop
-        fields = {
-            "id": self.id,
-            "name": self.name,
-            "description": self.description,
-            "inputs": [dict(item.schema) for item in self.inputs.values()],
-            "outputs": [dict(item.schema) for item in self.outputs.values()],
-            "llm_config": agent.llm_config,
-            "system_prompt": "\n\n".join(filter(None, [agent.system_prompt, more.additional_instructions])),
-            "tools": [*agent.tools, *(more.additional_tools or ())],
-            "toolboxes": agent.toolboxes,
-            "human_in_the_loop": asks,
-        }
-        made = Agent.model_validate(fields)
+        made = agent.changed(
+            id=self.id,
+            name=self.name,
+            description=self.description,
+            inputs=[dict(item.schema) for item in self.inputs.values()],
+            outputs=[dict(item.schema) for item in self.outputs.values()],
+            system_prompt="\n\n".join(filter(None, [agent.system_prompt, more.additional_instructions])),
+            tools=[*agent.tools, *(more.additional_tools or ())],
+            human_in_the_loop=agent.human_in_the_loop
+            if more.human_in_the_loop is None
+            else more.human_in_the_loop,
+        )
         made.set_source(self._source, self.component_type)
         return made
 

@@ -33,6 +33,8 @@ from harness.dialects.agentspec.plugins import (
     as_plugin,
     installed_plugins,
 )
+from harness.dialects.agentspec.team_graph import team_graph
+from harness.dialects.agentspec.teams import Team
 from harness.dialects.agentspec.tools import (
     BuiltinTool,
     ClientTool,
@@ -152,6 +154,8 @@ class GraphCompiler:
             return agent_graph(component)
         if isinstance(component, SpecializedAgent):
             return agent_graph(component.merged)
+        if isinstance(component, Team):
+            return team_graph(component)
         assert isinstance(component, RemoteAgent)
         return remote_agent_graph(component)
 
@@ -160,6 +164,8 @@ def _pauses(part: Component) -> bool:
     """True if a run can pause at a component: for the user, for the client, or in the node of a plugin."""
     if isinstance(part, SpecializedAgent):
         return _pauses(part.merged)
+    if isinstance(part, Team):
+        return bool(part.outputs) and part.lead.human_in_the_loop
     if isinstance(part, Agent):
         return bool(part.outputs) and part.human_in_the_loop  # it may ask the user for them
     if isinstance(part, Tool | ToolBox | MCPToolSpec) and part.requires_confirmation:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
-from typing import Annotated, Any, Final, get_args
+from typing import Annotated, Any, Final, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -59,9 +59,7 @@ class Component(BaseModel, extra="forbid", strict=True, title="a component"):
     def parts(self) -> Iterator[Component]:
         """Yield the components directly in it, in the order of its fields."""
         for name in component_fields(type(self)):
-            value = getattr(self, name)
-            found = value if isinstance(value, list) else [value]
-            yield from (item for item in found if isinstance(item, Component))
+            yield from (item for item in _flat(getattr(self, name)) if isinstance(item, Component))
 
     def set_source(self, source: Document, component_type: str) -> None:
         """Set the part of the document that defines it, and the name of its type there."""
@@ -79,6 +77,14 @@ class Component(BaseModel, extra="forbid", strict=True, title="a component"):
 
     def __str__(self) -> str:
         return f"{self.component_type} '{self.name}'"
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _flat(item)
+    else:
+        yield value
 
 
 class _Broken(Component):
@@ -131,6 +137,14 @@ def holds_single_component(model: type[BaseModel], name: str) -> bool:
 def may_hold_text(model: type[BaseModel], name: str) -> bool:
     """True if a field holds a list of components and texts."""
     return _annotated(model.model_fields[name].annotation, (), ComponentOrTextField)
+
+
+@cache
+def holds_lists(model: type[BaseModel], name: str) -> bool:
+    """True if a field holds a list of lists of components."""
+    items = get_args(model.model_fields[name].annotation)
+    inner = get_args(items[0])[:1] if items else ()
+    return any(get_origin(item) is list for item in inner)
 
 
 def _holds_component(annotation: Any, metadata: Sequence[Any]) -> bool:

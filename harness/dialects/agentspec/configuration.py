@@ -14,6 +14,7 @@ from harness.dialects.agentspec.component import (
     BROKEN,
     Component,
     component_fields,
+    holds_lists,
     holds_single_component,
     may_hold_text,
 )
@@ -275,6 +276,8 @@ class Configuration:
             inner = part.at((key,))
             if may_hold_text(model, key) and isinstance(inner.value, list):
                 return self._components_and_texts(inner)
+            if holds_lists(model, key) and isinstance(inner.value, list):
+                return [self._component_list(key, inner.at((index,))) for index in range(len(inner.value))]
             return (
                 self._component_or_list(inner)
                 if holds_single_component(model, key)

@@ -14,6 +14,7 @@ from harness.dialects.agentspec.data_flow import schema_of
 from harness.dialects.agentspec.flows import AgentNode, ApiNode, Flow, ToolNode
 from harness.dialects.agentspec.node_bodies import endpoint_of, spec_of
 from harness.dialects.agentspec.properties import PLACEHOLDER, Property
+from harness.dialects.agentspec.teams import Team
 from harness.dialects.agentspec.tools import MCPTool, MCPToolBox, RemoteCall, RemoteTool, Tool
 from harness.dialects.agentspec.transports import ClientTransport
 from harness.graph.declared import Declared, Schema
@@ -73,7 +74,9 @@ def _nullable(schema: Any) -> Any:
 def _results(parts: Sequence[Component]) -> Iterator[tuple[tuple[str, str], Schema]]:
     for part in parts:
         agent = part.agent if isinstance(part, AgentNode) else part
-        if isinstance(agent, Agent | SpecializedAgent) and agent.outputs:  # its model answers with them
+        if (
+            isinstance(agent, Agent | SpecializedAgent | Team) and agent.outputs
+        ):  # its model answers with them
             yield ("llm", str(part.name)), schema_of(agent.outputs)
         if isinstance(part, RemoteAgent):
             yield ("agent", part.name), schema_of(part.outputs) if part.outputs else {"type": "string"}

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, Field
 
-from harness.dialects.agentspec import agents, flows, models, oci, tools, transports
+from harness.dialects.agentspec import agents, flows, models, oci, teams, tools, transports
 from harness.dialects.agentspec.component import Component
 from harness.dialects.agentspec.dialect import REFERENCE, TABLE, TYPE, VERSION, missing_root_problem
 from harness.dialects.agentspec.versions import OLD_VERSIONS, VERSIONS, is_after_all
@@ -44,7 +44,7 @@ _SECTIONS: Final[Sequence[tuple[type[Component], ...]]] = (
     (flows.InputMessageNode, flows.OutputMessageNode),
     (tools.BuiltinTool, tools.MCPToolBox, tools.MCPToolSpec),
     (agents.A2AAgent, agents.A2AConnectionConfig),
-    (agents.SpecializedAgent, agents.AgentSpecializationParameters),
+    (agents.SpecializedAgent, agents.AgentSpecializationParameters, teams.Swarm, teams.ManagerWorkers),
     (flows.ParallelFlowNode, flows.ParallelMapNode, flows.CatchExceptionNode),
 )
 TYPES: Final = {model.__name__: model for section in _SECTIONS for model in section}

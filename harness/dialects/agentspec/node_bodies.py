@@ -36,6 +36,7 @@ from harness.dialects.agentspec.data_flow import (
 from harness.dialects.agentspec.flows import COLLECTED, ITERATED, MapNode
 from harness.dialects.agentspec.properties import Property, as_text, render
 from harness.dialects.agentspec.retry import perform_with_retries
+from harness.dialects.agentspec.teams import Team, speaker_of
 from harness.dialects.agentspec.tools import ClientTool, ListedTool, MCPTool, RemoteCall, RemoteTool, Tool
 from harness.dialects.agentspec.transports import (
     ClientTransport,
@@ -375,7 +376,7 @@ async def agent(visit: Visit) -> NodeResult:
     """
     node: flows.AgentNode = visit.node
     result = await visit.run_inside(node.agent, visit.inputs)
-    asked = node.agent.merged if isinstance(node.agent, SpecializedAgent) else node.agent
+    asked = speaker_of(node.agent) if isinstance(node.agent, SpecializedAgent | Team) else node.agent
     if not isinstance(asked, Agent) or len(node.branches) < 2:
         return result
     names = ", ".join(node.branches)

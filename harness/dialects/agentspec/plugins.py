@@ -20,6 +20,7 @@ from harness.dialects.agentspec.component import Component, ComponentWithIO, com
 from harness.dialects.agentspec.data_flow import NodeResult
 from harness.dialects.agentspec.dialect import REFERENCE, TABLE, TYPE, VERSION
 from harness.dialects.agentspec.flows import Flow, Node
+from harness.dialects.agentspec.teams import Team
 from harness.dialects.agentspec.versions import VERSIONS, later, later_field
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError, ManifestError, Problem
@@ -124,7 +125,7 @@ def deserialize_component(plugin: ComponentPlugin, component_type: str, document
     if not isinstance(made, Component):
         raise refused(f"expected a component, found {describe(made)}")
     if isinstance(made, AgenticComponent) and not isinstance(
-        made, Agent | SpecializedAgent | RemoteAgent | Flow
+        made, Agent | SpecializedAgent | RemoteAgent | Team | Flow
     ):
         raise refused("it cannot be run", "derive it from Agent, RemoteAgent or Flow")
     return made

@@ -7,7 +7,7 @@ checked when it is read.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from harness.dialects.agentspec.agents import Agent, SpecializedAgent
 from harness.dialects.agentspec.component import Component, ComponentWithIO, inner_first
@@ -28,6 +28,7 @@ from harness.dialects.agentspec.flows import (
     StartNode,
 )
 from harness.dialects.agentspec.properties import Property
+from harness.dialects.agentspec.teams import ManagerWorkers, Swarm, Team
 from harness.dialects.agentspec.types import castable, same_type, type_of
 from harness.errors import Problem
 from harness.matchers.schema_flaws import misspelt_keywords
@@ -172,26 +173,10 @@ FLOW_RULES: Final[Sequence[Callable[[Flow], Iterator[Problem]]]] = (
 def problems(root: Component) -> Iterator[Problem]:
     """Yield all problems and warnings of a component and of the components in it, which were all read."""
     for component in inner_first(root):
-        if isinstance(component, ComponentWithIO):
-            yield from properties_match(component)
-            yield from keywords_are_known(component)
-        if isinstance(component, Agent):
-            yield from tool_names_are_unique(component)
-        if isinstance(component, SpecializedAgent):
-            yield from specialization_fits(component)
-        if isinstance(component, Node):
-            yield from branches_match(component)
-        if isinstance(component, InputMessageNode):
-            yield from input_is_text(component)
-        if isinstance(component, ParallelFlowNode):
-            yield from subflows_fit(component)
-        if isinstance(component, CatchExceptionNode):
-            yield from may_be_caught(component)
-        if isinstance(component, MapNode):
-            yield from reducers_fit(component)
-        if isinstance(component, Flow):
-            for rule in FLOW_RULES:
-                yield from rule(component)
+        for kind, rules in _RULES:
+            if isinstance(component, kind):
+                for rule in rules:
+                    yield from rule(component)
 
 
 _TEXT: Final = type_of({"type": "string"})
@@ -283,6 +268,29 @@ def specialization_fits(agent: SpecializedAgent) -> Iterator[Problem]:
                 yield Problem("property-type", text, span)
 
 
+def members_fit(team: Team) -> Iterator[Problem]:
+    """Members are agents with names of their own; workers may be managers. Their inputs are those of the team."""
+    names: set[str] = set()
+    for index, member in enumerate(team.members):
+        is_manager = isinstance(team, ManagerWorkers) and isinstance(member, ManagerWorkers)
+        if not (isinstance(member, Agent | SpecializedAgent) or (is_manager and index)):
+            text = f"{team}: the {member} is not supported as one of its agents"
+            yield Problem("unsupported", text, member.span())
+        if member.name in names:
+            text = f"{team}: two of its agents are called '{member.name}', by which they are addressed"
+            yield Problem("duplicate-name", text, member.span("name"))
+        names.add(member.name)
+        for title, item in member.inputs.items():
+            if title not in team.inputs and not item.has_default:
+                text = f"{team}: input '{title}' of {member} is none of its own, and has no default"
+                yield Problem("no-source", text, member.span(), severity="warning")
+    for sender, recipient in team.relationships if isinstance(team, Swarm) else ():
+        if sender is recipient:
+            yield Problem("bad-value", f"{team}: {sender} is related to itself", team.span("relationships"))
+    if isinstance(team, ManagerWorkers) and team.group_manager in team.workers:
+        yield Problem("bad-value", f"{team}: its manager is one of its workers", team.span("workers"))
+
+
 def branches_match(node: Node) -> Iterator[Problem]:
     """Declared branches are the inferred ones, except for those of an AgentNode.
 
@@ -372,3 +380,17 @@ def _reducible(output: Property, kinds: Sequence[str]) -> bool:
     numeric = castable(output.type, _NUMBER)
     text = "string" in kinds and castable(_TEXT, output.type)
     return numeric or text or output.type.anything
+
+
+_RULES: Final[Sequence[tuple[type[Component], Sequence[Callable[[Any], Iterator[Problem]]]]]] = (
+    (ComponentWithIO, (properties_match, keywords_are_known)),
+    (Agent, (tool_names_are_unique,)),
+    (SpecializedAgent, (specialization_fits,)),
+    (Team, (members_fit,)),
+    (Node, (branches_match,)),
+    (InputMessageNode, (input_is_text,)),
+    (ParallelFlowNode, (subflows_fit,)),
+    (CatchExceptionNode, (may_be_caught,)),
+    (MapNode, (reducers_fit,)),
+    (Flow, FLOW_RULES),
+)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from harness.dialects.agentspec.node_bodies import request
+from harness.dialects.agentspec.plugins import serialize
 from harness.dialects.agentspec.tools import RemoteTool
 from tests.dialects.agentspec.configurations import MODEL, agent
 from tests.dialects.agentspec.loader import Loader
@@ -136,3 +138,101 @@ def test_a_misspelt_type_is_compared_with_those_of_the_version(loader: Loader) -
     text = "agentspec_version: 25.4.1\ncomponent_type: ParallelMapNod\nname: x\n"
     assert "ParallelMapNode" not in loader.problem(text).hint
     assert "ParallelMapNode" in loader.problem(text.replace("25.4.1", "25.4.2")).hint
+
+
+@pytest.mark.parametrize(
+    ("config", "old", "new", "code", "message"),
+    [
+        (
+            "desk.yaml",
+            "Agent, name: guard, description: Opens doors",
+            "Agent, name: teller, description: Opens doors",
+            "duplicate-name",
+            "Swarm 'desk': two of its agents are called 'teller', by which they are addressed",
+        ),
+        (
+            "desk.yaml",
+            "{$component_ref: teller}, {$component_ref: auditor}",
+            "{$component_ref: auditor}, {$component_ref: auditor}",
+            "bad-value",
+            "Swarm 'desk': Agent 'auditor' is related to itself",
+        ),
+        (
+            "desk.yaml",
+            "{component_type: Agent, name: guard, description: Opens doors, llm_config: {$component_ref: model}, "
+            "system_prompt: You guard.}",
+            "{component_type: OpenAiAgent, name: guard,"
+            " llm_config: {component_type: OpenAiConfig, name: o, model_id: o}}",
+            "unsupported",
+            "Swarm 'desk': the OpenAiAgent 'guard' is not supported as one of its agents",
+        ),
+        (
+            "crew.yaml",
+            "workers:\n  - component_type: Agent",
+            "workers:\n  - {$component_ref: boss}\n  - component_type: Agent",
+            "bad-value",
+            "ManagerWorkers 'crew': its manager is one of its workers",
+        ),
+    ],
+    ids=["names", "itself", "kind", "manager"],
+)
+def test_the_agents_of_a_team_fit(
+    loader: Loader, config: str, old: str, new: str, code: str, message: str
+) -> None:
+    text = (CONFIGS / config).read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    text = text.replace(old, new)
+    if "$component_ref: boss" in new:
+        head, boss = text.split("group_manager: ", 1)
+        boss, rest = boss.split("\n", 1)
+        text = f"{head}group_manager: {{$component_ref: boss}}\n{rest}  boss: {boss}\n"
+    assert (code, message) in {(problem.code, problem.message) for problem in loader.problems(text)}
+
+
+def test_an_input_that_the_team_does_not_have_is_a_warning(loader: Loader) -> None:
+    text = (CONFIGS / "crew.yaml").read_text(encoding="utf-8")
+    assert loader.graph(text).warnings == ()
+    [warning] = loader.graph(text.replace("name: crew\n", "name: crew\ninputs: []\n")).warnings
+    assert warning.code == "no-source"
+    assert (
+        warning.message
+        == "ManagerWorkers 'crew': input 'place' of Agent 'boss' is none of its own, and has no default"
+    )
+
+
+@pytest.mark.parametrize(
+    ("pairs", "code", "place"),
+    [
+        ("[]", "bad-value", "[]"),
+        ("[[{$component_ref: clerk}]]", "bad-value", "[{$component_ref: clerk}]"),
+        ("[{$component_ref: clerk}]", "wrong-type", "{$component_ref: clerk}"),
+        (
+            "[[{$component_ref: clerk}, {$component_ref: model}]]",
+            "wrong-component",
+            "{$component_ref: model}",
+        ),
+    ],
+)
+def test_relationships_are_pairs_of_agents(loader: Loader, pairs: str, code: str, place: str) -> None:
+    text = (CONFIGS / "desk.yaml").read_text(encoding="utf-8")
+    head, rest = text.split("relationships:\n")
+    written = rest[rest.index("$referenced") :]
+    problem = loader.problem(f"{head}relationships: {pairs}\n{written}")
+    assert (problem.code, loader.place(problem)) == (code, place)
+
+
+@pytest.mark.parametrize(("flag", "condition"), [("true", "handoff_conversation"), ("false", "send_message")])
+def test_a_handoff_may_be_a_flag(loader: Loader, flag: str, condition: str) -> None:
+    text = (CONFIGS / "desk.yaml").read_text(encoding="utf-8")
+    graph = loader.graph(text.replace("name: desk\n", f"name: desk\nhandoff: {flag}\n"))
+    conditions = {edge.condition for edge in graph.edges if edge.source == "clerk_tools" and edge.condition}
+    assert condition in conditions
+    assert ("handoff_conversation" in conditions) == (flag == "true")
+
+
+@pytest.mark.parametrize("config", ["desk.yaml", "crew.yaml", "crew_in_flow.yaml"])
+def test_a_team_is_written_back(loader: Loader, config: str) -> None:
+    read = loader.configuration((CONFIGS / config).read_text(encoding="utf-8"))
+    written = serialize(read.root, read.plugins, version="25.4.2")
+    again = loader.configuration(json.dumps(written), json=True)
+    assert serialize(again.root, again.plugins, version="25.4.2") == written

@@ -160,8 +160,6 @@ def test_a_later_field_is_only_allowed_in_its_components(loader: Loader) -> None
 
 
 UNSUPPORTED = {
-    "Swarm": "25.4.2",
-    "ManagerWorkers": "25.4.2",
     "OAuthConfig": "26.1.2",
     "DbmsVectorChainLlmConfig": "26.3.1",
 }
