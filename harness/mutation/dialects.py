@@ -57,6 +57,7 @@ _SHERMA: Final = (
 
 _TYPED: Final = "**[component_type={}]{}"
 _AGENT, _BRANCHING = _TYPED.format("Agent", ""), _TYPED.format("BranchingNode", "@name")
+_SWARM, _MANAGED = _TYPED.format("Swarm", ""), _TYPED.format("ManagerWorkers", "")
 _CONTROL, _DATA = (
     _TYPED.format("ControlFlowEdge", "@from_node"),
     _TYPED.format("DataFlowEdge", "@destination_node"),
@@ -77,6 +78,11 @@ _AGENTSPEC: Final = (
     ),
     Row("call", other_model, ["**/model_id"]),
     Row("call", drop, ["**/default_generation_parameters/*"]),
+    Row("route", drop, [*_below(_SWARM, "relationships/*"), *_below(_MANAGED, "workers/*")]),
+    Row("route", value_of("never"), _below(_SWARM, "handoff")),
+    Row("call", drop, _below(_AGENT, "toolboxes/*", "transforms/*")),
+    Row("guard", drop, ["**/retry_policy", "**/requires_confirmation", "**/url_allow_list"]),
+    Row("guard", raise_limit, ["**/retry_policy/max_attempts"]),
     Row(
         "output",
         drop,

@@ -35,6 +35,7 @@ from harness.dialects.agentspec.properties import as_text, render, scalar_types
 from harness.dialects.agentspec.retry import perform_with_retries
 from harness.dialects.agentspec.toolboxes import tools_of
 from harness.dialects.agentspec.tools import ListedTool, MCPToolBox, Tool
+from harness.dialects.agentspec.transforms import SUMMARIES, Summaries
 from harness.dialects.kit.tool_calls import BadArguments, answer_call, answer_calls, refuse_all, to_ai_message
 from harness.engine.callables import unknown_tool
 from harness.engine.context import NodeContext, RunContext
@@ -86,7 +87,7 @@ def agent_graph(agent: Agent) -> Graph:
         dialect="agentspec",
         nodes=tuple(nodes),
         edges=(*edges, to_end),
-        channels=CHANNELS,
+        channels=(*CHANNELS, SUMMARIES) if agent.transforms else CHANNELS,
         routers={name: route},
         lifecycle=Lifecycle(accept=functions.accept, finish=functions.finish),
         recursion_limit=RECURSION_LIMIT,
@@ -152,11 +153,15 @@ class AgentNodes(AgentLifecycle):
             question = message_text(state["messages"][-1])
             answer = [user_message(answer_text(await ctx.pause(question)), agent.name)]
         system = SystemMessage(content=self._system_prompt(state))
-        messages = [system, *state["messages"], *answer]
+        summaries: Summaries = dict(state.get(SUMMARIES.name, {}))
+        conversation: Sequence[BaseMessage] = [*state["messages"], *answer]
+        for transform in agent.transforms:
+            conversation = await transform.apply(conversation, summaries, ctx)
+        kept = {SUMMARIES.name: summaries} if agent.transforms else {}
         tools = await self._tools(ctx.run)
         listed = [tool for tool in tools.values() if isinstance(tool, ListedTool)]
         specs = [tool_calls.spec_of(tool) for tool in (*agent.tools, *listed)]
-        call = agent.llm_config.call(messages, tools=specs)
+        call = agent.llm_config.call([system, *conversation], tools=specs)
         reply: LLMReply = await perform_with_retries(call, agent.llm_config.retry_policy, ctx)
         message = to_ai_message(reply, ctx.new_id)
         called = dict.fromkeys(call["name"] for call in message.tool_calls)
@@ -167,7 +172,7 @@ class AgentNodes(AgentLifecycle):
         if outcome["turn"] == USER and not _has_answer(message_text(message), state, ctx):
             text = f"{agent}: the reply has none of its outputs ({', '.join(agent.outputs)})"
             ctx.warn(f"{text}, so it is a question, and the run pauses")
-        return Update({**outcome, "messages": [*answer, message, *outcome.get("messages", ())]})
+        return Update({**outcome, **kept, "messages": [*answer, message, *outcome.get("messages", ())]})
 
     def _system_prompt(self, state: State) -> str:
         """Return the rendered prompt, with the schema of the outputs if there are any."""

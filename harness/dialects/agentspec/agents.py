@@ -14,11 +14,12 @@ from harness.dialects.agentspec.component import (
     ComponentWithIO,
     text_properties,
 )
-from harness.dialects.agentspec.models import LlmConfig, OpenAiConfig
+from harness.dialects.agentspec.models import Model, OpenAiConfig
 from harness.dialects.agentspec.oci import OciClientConfig
 from harness.dialects.agentspec.properties import Property, placeholder_names
 from harness.dialects.agentspec.retry import RetryPolicy
 from harness.dialects.agentspec.tools import Tool, ToolBox
+from harness.dialects.agentspec.transforms import MessageTransform
 
 
 class AgenticComponent(ComponentWithIO, title="an agent or a flow"):
@@ -31,11 +32,14 @@ class Agent(AgenticComponent, title="an Agent"):
     Without a human in the loop, it asks nobody.
     """
 
-    llm_config: Annotated[LlmConfig, ComponentField(LlmConfig)]
+    llm_config: Annotated[Model, ComponentField(Model)]
     system_prompt: str
     tools: list[Annotated[Tool, ComponentField(Tool)]] = Field(default_factory=list)
     toolboxes: list[Annotated[ToolBox, ComponentField(ToolBox)]] = Field(default_factory=list)
     human_in_the_loop: bool = True
+    transforms: list[Annotated[MessageTransform, ComponentField(MessageTransform)]] = Field(
+        default_factory=list
+    )
 
     @property
     def uses_tools(self) -> bool:

@@ -25,7 +25,7 @@ from harness.dialects.agentspec.flows import (
     ParallelFlowNode,
     ToolNode,
 )
-from harness.dialects.agentspec.models import LlmConfig
+from harness.dialects.agentspec.models import Model
 from harness.dialects.agentspec.plugins import (
     ComponentPlugin,
     PluginError,
@@ -67,7 +67,7 @@ def vocabulary(component: AgenticComponent, graph_of: Callable[[AgenticComponent
     plugins = any(part.component_type not in TYPES for part in parts)
     return Vocabulary(
         names={
-            "llm": [part.model_id for part in parts if isinstance(part, LlmConfig)],
+            "llm": [part.model_id for part in parts if isinstance(part, Model)],
             "tool": [tool.name for tool in tools],
             "mcp": [
                 *(part.name for part in parts if isinstance(part, MCPTool)),

@@ -114,6 +114,13 @@ class ComponentField:
         raise mistaken(Mistake(text, code="wrong-component"))
 
 
+class OptionalComponentField(ComponentField):
+    """The annotation of a field that holds a component of this kind, or null."""
+
+    def _check(self, value: Any) -> Any:
+        return None if value is None else super()._check(value)
+
+
 class ComponentOrTextField(ComponentField):
     """The annotation of an item that is a component of this kind, or text."""
 

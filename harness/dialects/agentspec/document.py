@@ -10,7 +10,18 @@ from typing import Any, Final
 
 from pydantic import BaseModel, Field
 
-from harness.dialects.agentspec import agents, flows, models, oci, teams, tools, transports
+from harness.dialects.agentspec import (
+    agents,
+    auth,
+    datastores,
+    flows,
+    models,
+    oci,
+    teams,
+    tools,
+    transforms,
+    transports,
+)
 from harness.dialects.agentspec.component import Component
 from harness.dialects.agentspec.dialect import REFERENCE, TABLE, TYPE, VERSION, missing_root_problem
 from harness.dialects.agentspec.versions import OLD_VERSIONS, VERSIONS, is_after_all
@@ -45,6 +56,17 @@ _SECTIONS: Final[Sequence[tuple[type[Component], ...]]] = (
     (tools.BuiltinTool, tools.MCPToolBox, tools.MCPToolSpec),
     (agents.A2AAgent, agents.A2AConnectionConfig),
     (agents.SpecializedAgent, agents.AgentSpecializationParameters, teams.Swarm, teams.ManagerWorkers),
+    (models.LlmConfig, models.DbmsVectorChainLlmConfig, models.GeminiConfig),
+    (
+        models.GeminiAIStudioAuthConfig,
+        models.GeminiVertexAIAuthConfig,
+        auth.OAuthConfig,
+        auth.OAuthClientConfig,
+    ),
+    (transforms.MessageSummarizationTransform, transforms.ConversationSummarizationTransform),
+    (datastores.InMemoryCollectionDatastore, datastores.OracleDatabaseDatastore),
+    (datastores.PostgresDatabaseDatastore, datastores.TlsPostgresDatabaseConnectionConfig),
+    (datastores.TlsOracleDatabaseConnectionConfig, datastores.MTlsOracleDatabaseConnectionConfig),
     (flows.ParallelFlowNode, flows.ParallelMapNode, flows.CatchExceptionNode),
 )
 TYPES: Final = {model.__name__: model for section in _SECTIONS for model in section}

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 
 from harness.dialects.agentspec.agents import AgenticComponent
 from harness.dialects.agentspec.component import Component, ComponentField, ComponentWithIO, text_properties
-from harness.dialects.agentspec.models import LlmConfig
+from harness.dialects.agentspec.models import Model
 from harness.dialects.agentspec.properties import Property, placeholder_names
 from harness.dialects.agentspec.tools import RemoteCall, Tool
 
@@ -100,7 +100,7 @@ class LlmNode(Node, title="an LlmNode"):
     A single string output is the generated text. Other outputs require structured generation (25.4.2).
     """
 
-    llm_config: Annotated[LlmConfig, ComponentField(LlmConfig)]
+    llm_config: Annotated[Model, ComponentField(Model)]
     prompt_template: str
 
     def inferred_inputs(self) -> Sequence[Property]:

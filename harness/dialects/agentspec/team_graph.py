@@ -28,6 +28,7 @@ from harness.dialects.agentspec.data_flow import addressed, unique_name
 from harness.dialects.agentspec.properties import scalar_types
 from harness.dialects.agentspec.teams import Team, speaker_of
 from harness.dialects.agentspec.tools import Tool
+from harness.dialects.agentspec.transforms import SUMMARIES
 from harness.dialects.kit.tool_calls import BadArguments, RefusedCall, refuse
 from harness.engine.callables import Call, bad_arguments, error_message, result_message
 from harness.engine.context import NodeContext, RunContext
@@ -75,6 +76,7 @@ def team_graph(team: Team) -> Graph:
             Channel("speaker", initial=lambda: lead),
             Channel("threads", _merged, dict),
             Channel("waiting", initial=list),
+            *([SUMMARIES] if any(agent.transforms for agent in contacts) else ()),
         ),
         routers={**routers, START: enter},
         lifecycle=Lifecycle(accept=lifecycle.accept, finish=lifecycle.finish),
@@ -193,21 +195,30 @@ class _Member:
         """Call the model with the thread that it is in. A reply without tool calls ends the thread."""
         thread = _current(state)
         nodes = self.speaking if thread is None else self.asked
-        turn = state["turn"] if thread is None else MODEL
-        made = await nodes.call_model({**state, "messages": _messages(state, thread), "turn": turn}, ctx)
-        messages = made.values["messages"]
-        to_tools = self.tools_name, "tool calls"
+        view = {**state, "messages": _messages(state, thread)}
+        if thread is not None:
+            view["turn"] = MODEL
+        name = " → ".join(thread or ())  # each thread has summaries of its own
+        view[SUMMARIES.name] = state.get(SUMMARIES.name, {}).get(name, {})
+        made = {**(await nodes.call_model(view, ctx)).values}
+        summaries = {SUMMARIES.name: {name: made.pop(SUMMARIES.name)}} if SUMMARIES.name in made else {}
+        messages = made["messages"]
         if nodes.agent.uses_tools and tool_calls_of(messages):
-            update = made.values if thread is None else _said(thread, messages)
-            return Update(update, routing_values={_NEXT: to_tools})
-        if thread is None:
-            done = made.values["turn"] == NOBODY
-            following = (END, "done") if done else (self.name, "outputs missing")
-            return Update(made.values, routing_values={_NEXT: following})
-        return self._answered(thread, messages, state)
+            update, following = (
+                made if thread is None else _said(thread, messages),
+                (self.tools_name, "tool calls"),
+            )
+        elif thread is None:
+            done = made["turn"] == NOBODY
+            update, following = made, (END, "done") if done else (self.name, "outputs missing")
+        else:
+            update, following = self._answered(thread, messages, state)
+        return Update({**update, **summaries}, routing_values={_NEXT: following})
 
-    def _answered(self, thread: Thread, messages: Sequence[BaseMessage], state: State) -> Update:
-        """Return the update for the answer to another agent, which goes on with its next tool call or its model."""
+    def _answered(
+        self, thread: Thread, messages: Sequence[BaseMessage], state: State
+    ) -> tuple[dict[str, Any], tuple[str, str]]:
+        """Return the state update for the answer to another agent, and its node that goes on, with the condition."""
         sender, outer = self._members[thread[0]], state["waiting"][:-1]
         asked_in = outer[-1] if outer else None
         call, *others = [
@@ -216,8 +227,7 @@ class _Member:
         answer = result_message(call, message_text(messages[-1]))
         told = _said(asked_in, [addressed(answer, self.agent.name, sender.agent.name)])
         update = {**_both(_said(thread, messages), told), "waiting": outer}
-        following = sender.tools_name if others else sender.name
-        return Update(update, routing_values={_NEXT: (following, "answer")})
+        return update, (sender.tools_name if others else sender.name, "answer")
 
     async def use_tools(self, state: State, ctx: NodeContext) -> Update:
         """Answer the open tool calls up to the first that addresses another agent, who goes on.

@@ -6,7 +6,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from harness.dialects.agentspec.component import Component
+from harness.dialects.agentspec.auth import AuthConfig
+from harness.dialects.agentspec.component import Component, OptionalComponentField
 from harness.dialects.agentspec.headers import NULL_IS_NONE_GIVEN, check_disjoint
 from harness.dialects.agentspec.retry import RetryPolicy
 
@@ -48,6 +49,7 @@ class RemoteTransport(ClientTransport, title="a remote transport"):
     headers: dict[str, str] | None = None
     sensitive_headers: Annotated[dict[str, str], NULL_IS_NONE_GIVEN] = Field(default_factory=dict)
     retry_policy: RetryPolicy | None = None
+    auth: Annotated[AuthConfig | None, OptionalComponentField(AuthConfig)] = None
 
     @property
     def all_headers(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from harness.dialects.agentspec import agents, flows, models, tools, transports
+from harness.dialects.agentspec import agents, auth, datastores, flows, models, tools, transports
 from harness.dialects.agentspec.component import Component
 from harness.dialects.agentspec.data_flow import is_single
 
@@ -51,7 +51,17 @@ class LaterField(NamedTuple):
 
 _COMPATIBLE: Final = (models.OpenAiCompatibleConfig,)
 _OPEN_AI: Final = (models.OpenAiCompatibleConfig, models.OpenAiConfig)
+_PLAIN: Final = (models.LlmConfig, models.GeminiConfig)
 _LLM: Final = (*_OPEN_AI, models.OciGenAiConfig)
+
+_SECRETS: Final[Mapping[tuple[type[Component], ...], Sequence[str]]] = {
+    (*_PLAIN, models.GeminiAIStudioAuthConfig): ("api_key",),
+    (models.GeminiVertexAIAuthConfig,): ("credentials",),
+    (auth.OAuthClientConfig,): ("client_id", "client_secret", "client_id_metadata_url"),
+    (datastores.OracleConnection,): ("user", "password", "dsn", "wallet_location", "wallet_password"),
+    (datastores.PostgresConnection,): ("user", "password", "sslkey"),
+}
+"""The fields of later components that hold secrets, which are not read."""
 
 LATER_FIELDS: Final[Sequence[LaterField]] = (
     LaterField("requires_confirmation", (tools.Tool,), "25.4.2", (False,)),
@@ -84,7 +94,10 @@ LATER_FIELDS: Final[Sequence[LaterField]] = (
     *(LaterField(key, (models.OpenAiConfig,), "26.1.2", ("openai",)) for key in ("provider", "api_provider")),
     LaterField("api_provider", (models.OciGenAiConfig,), "26.1.2", ("oci",)),
     LaterField("api_key", (models.OciGenAiConfig,), "26.1.2", None),
-    LaterField("url", (models.OpenAiConfig, models.OciGenAiConfig), "26.1.2", (None,)),
+    LaterField("url", (models.OpenAiConfig, models.OciGenAiConfig, models.GeminiConfig), "26.1.2", (None,)),
+    LaterField("provider", (models.GeminiConfig,), "26.1.2", ("google",)),
+    *(LaterField(key, (models.GeminiConfig,), "26.1.2", None) for key in ("api_provider", "api_type")),
+    *(LaterField(key, kinds, "26.1.2", None) for kinds, keys in _SECRETS.items() for key in keys),
 )
 """The fields that versions add to the component types of 25.4.1.
 
@@ -121,6 +134,9 @@ LATER_VALUES: Final[Sequence[LaterValue]] = (
         "outputs other than one string",
         "25.4.2",
         lambda node: bool(node.declared_outputs) and not is_single("string", node.outputs),
+    ),
+    LaterValue(
+        models.OciGenAiConfig, "provider", "the provider XAI", "26.1.2", lambda model: model.provider == "XAI"
     ),
     LaterValue(
         tools.RemoteCall,

@@ -329,11 +329,11 @@ WRONG = {
         "unknown-component-type",
         "unknown component type 'OpenAIConfig'",
     ),
-    "an abstract type": (
+    "a type of a later version": (
         "LlmNode",
         {"llm_config": {**MODEL, "component_type": "LlmConfig"}},
-        "unsupported",
-        "component type 'LlmConfig', of Agent Spec 26.1.2, is not supported",
+        "later-version",
+        "'model': LlmConfig: new in 26.1.2, and this configuration says 25.4.2",
     ),
 }
 

@@ -236,3 +236,104 @@ def test_a_team_is_written_back(loader: Loader, config: str) -> None:
     written = serialize(read.root, read.plugins, version="25.4.2")
     again = loader.configuration(json.dumps(written), json=True)
     assert serialize(again.root, again.plugins, version="25.4.2") == written
+
+
+MODELS = {
+    "any": (
+        "{component_type: LlmConfig, name: m, model_id: g, provider: xai, url: far, api_key: k}",
+        "xai",
+        "far",
+    ),
+    "gemini": (
+        "{component_type: GeminiConfig, name: m, model_id: g, provider: google, url: null,"
+        " auth: {component_type: GeminiAIStudioAuthConfig, name: a, api_key: {$component_ref: secret}}}",
+        "google",
+        None,
+    ),
+    "database": (
+        "{component_type: DbmsVectorChainLlmConfig, name: m, model_id: g, provider: cohere, url: far,"
+        " credential_name: c, connection_config: {component_type: MTlsOracleDatabaseConnectionConfig, name: c,"
+        " user: {$component_ref: u}, password: p, dsn: d, wallet_location: w, wallet_password: p}}",
+        "cohere",
+        "far",
+    ),
+}
+
+
+@pytest.mark.parametrize(("model", "provider", "url"), MODELS.values(), ids=MODELS)
+def test_models_of_later_versions_are_called_by_their_provider(
+    loader: Loader, model: str, provider: str, url: str | None
+) -> None:
+    read = loader.agent(agent(llm_config=model).replace("25.4.1", "26.3.1"))
+    call = read.llm_config.call([])
+    assert (call.name, call.provider, call.base_url) == ("g", provider, url)
+
+
+@pytest.mark.parametrize(
+    ("model", "code", "message"),
+    [
+        (
+            "{component_type: DbmsVectorChainLlmConfig, name: m, model_id: g, provider: x, url: far}",
+            "bad-value",
+            "'m': either host or credential_name is needed",
+        ),
+        (
+            "{component_type: GeminiConfig, name: m, model_id: g, provider: other,"
+            " auth: {component_type: GeminiVertexAIAuthConfig, name: a}}",
+            "unsupported",
+            "'provider' other than text 'google', of Agent Spec 26.1.2, is not supported",
+        ),
+    ],
+)
+def test_models_of_later_versions_are_checked(loader: Loader, model: str, code: str, message: str) -> None:
+    problem = loader.problem(agent(llm_config=model).replace("25.4.1", "26.3.1"))
+    assert (problem.code, problem.message) == (code, message)
+
+
+def test_a_provider_of_a_later_version_works_with_a_warning(loader: Loader) -> None:
+    client = "{component_type: OciClientConfigWithInstancePrincipal, name: c, service_endpoint: e}"
+    model = (
+        "{component_type: OciGenAiConfig, name: m, model_id: g, compartment_id: c, provider: XAI,"
+        f" client_config: {client}}}"
+    )
+    [warning] = loader.graph(agent(llm_config=model)).warnings
+    assert (warning.code, loader.place(warning), warning.hint) == (
+        "later-version",
+        "XAI",
+        "say agentspec_version: 26.1.2",
+    )
+
+
+def test_a_transport_may_authenticate_by_oauth(loader: Loader) -> None:
+    oauth = (
+        "{component_type: OAuthConfig, name: o, redirect_uri: here, scopes: [a],"
+        " client: {component_type: OAuthClientConfig, name: c, type: pre_registered, client_id: {$component_ref: i}}}"
+    )
+    transport = f"{{component_type: SSETransport, name: s, url: far, auth: {oauth}}}"
+    tools = f"[{{component_type: MCPTool, name: t, client_transport: {transport}}}]"
+    assert loader.graph(agent(tools=tools).replace("25.4.1", "26.1.2")).warnings == ()
+    assert {problem.code for problem in loader.problems(agent(tools=tools))} == {"later-version"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "place"),
+    [
+        ("max_num_messages: null", "bad-value", None),
+        ("max_num_messages: 5", "bad-value", None),
+        ("min_num_messages: 0", "bad-value", "0"),
+        ("datastore: {$component_ref: model}", "wrong-component", "{$component_ref: model}"),
+        (
+            "datastore: {component_type: InMemoryCollectionDatastore, name: d, datastore_schema: {c: {}}}",
+            "bad-schema",
+            "{}",
+        ),
+    ],
+)
+def test_a_transform_is_checked(loader: Loader, fields: str, code: str, place: str | None) -> None:
+    transform = f"{{component_type: ConversationSummarizationTransform, name: t, llm: {{$component_ref: model}}, {fields}}}"
+    text = agent(transforms=f"[{transform}]", llm_config="{$component_ref: model}").replace(
+        "25.4.1", "26.1.2"
+    )
+    problem = loader.problem(f"{text}$referenced_components: {{model: {MODEL}}}\n")
+    assert problem.code == code
+    assert place is None or loader.place(problem) == place

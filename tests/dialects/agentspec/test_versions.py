@@ -73,10 +73,10 @@ def test_later_fields_may_have_neutral_values(loader: Loader, version: Any) -> N
 @pytest.mark.parametrize(
     ("fields", "since"),
     [
-        ({"transforms": "[{$component_ref: x}]"}, "26.1.2"),
+        ({"llm_config": SMALL.replace("}", ", api_provider: other}")}, "26.1.2"),
         ({"llm_config": SMALL.replace("}", ", url: 'http://x.test'}")}, "26.1.2"),
     ],
-    ids=["transforms", "url"],
+    ids=["provider", "url"],
 )
 def test_later_fields_that_do_not_work_are_refused_with_their_version(
     loader: Loader, fields: dict[str, str], since: str
@@ -142,9 +142,9 @@ def test_a_later_value_in_25_4_1_works_with_a_warning(
 def test_a_later_field_with_a_value_that_does_not_work_is_refused_without_advice_to_change_the_version(
     loader: Loader,
 ) -> None:
-    problem = loader.problem(agent(transforms="[x]"))
-    assert (problem.code, loader.place(problem), problem.hint) == ("unsupported", "[x]", "")
-    assert problem.message == "'transforms' other than an empty list, of Agent Spec 26.1.2, is not supported"
+    problem = loader.problem(agent(llm_config=SMALL.replace("}", ", url: far}")))
+    assert (problem.code, loader.place(problem), problem.hint) == ("unsupported", "far", "")
+    assert problem.message.endswith("'url' other than nothing (null), of Agent Spec 26.1.2, is not supported")
 
 
 def test_the_version_to_write_is_the_first_with_all_that_is_needed(loader: Loader) -> None:
@@ -160,8 +160,7 @@ def test_a_later_field_is_only_allowed_in_its_components(loader: Loader) -> None
 
 
 UNSUPPORTED = {
-    "OAuthConfig": "26.1.2",
-    "DbmsVectorChainLlmConfig": "26.3.1",
+    "AnthropicLlmConfig": "26.3.1",
 }
 
 
