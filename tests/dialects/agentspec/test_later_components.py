@@ -330,7 +330,8 @@ def test_a_transport_may_authenticate_by_oauth(loader: Loader) -> None:
     ],
 )
 def test_a_transform_is_checked(loader: Loader, fields: str, code: str, place: str | None) -> None:
-    transform = f"{{component_type: ConversationSummarizationTransform, name: t, llm: {{$component_ref: model}}, {fields}}}"
+    kind = "component_type: ConversationSummarizationTransform, name: t, llm: {$component_ref: model}"
+    transform = f"{{{kind}, {fields}}}"
     text = agent(transforms=f"[{transform}]", llm_config="{$component_ref: model}").replace(
         "25.4.1", "26.1.2"
     )
