@@ -25,7 +25,7 @@ from typing import Any, Protocol
 from harness.engine.context import RunContext
 from harness.engine.pauses import Question
 from harness.graph.effects import HumanCall
-from harness.graph.model import Graph, State
+from harness.graph.model import Graph, Reducer, State, Writes
 from harness.graph.to_json import to_json
 
 
@@ -104,12 +104,22 @@ def merged(graph: Graph, state: State, update: Mapping[str, Any]) -> dict[str, A
     With an open state, the update is the whole new state.
     """
     if graph.open_state:
-        return dict(update)
+        return dict(update) if graph.merges is None else merged_writes(graph.merges, state, update)
     result = dict(state)
     for channel in graph.channels:
         if channel.name in update:
             old, new = result.get(channel.name), update[channel.name]
             result[channel.name] = channel.reducer(old, new) if channel.reducer and old is not None else new
+    return result
+
+
+def merged_writes(reducers: Mapping[str, Reducer], state: State, update: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an open state with the keys that a node wrote, or the whole new state."""
+    if not isinstance(update, Writes):
+        return dict(update)
+    result = dict(state)
+    for key, new in update.items():
+        result[key] = reducers[key](result.get(key), new) if key in reducers else new
     return result
 
 

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Annotated, Any, Final, NoReturn, TypedDict
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -28,6 +28,7 @@ from langgraph.types import Send, interrupt
 
 from harness.engine.context import NodeContext, RunContext
 from harness.engine.pauses import Paused, Question, Replay
+from harness.engine.scheduler import merged_writes
 from harness.engine.standstill import abbreviated
 from harness.engine.visit import follows_all_edges, next_edges, visit
 from harness.errors import RunError, Span
@@ -60,7 +61,7 @@ def collision_error(graph: Graph, writes: Iterable[Write]) -> InvalidUpdateError
         return None
     more = abbreviated([f"'{field}'" for field in fields[1:]], ", ")
     nodes = writers[fields[0]]
-    what = "the whole state" if graph.open_state else f"field '{fields[0]}', which has no reducer"
+    what = "the whole state" if fields[0] == _WHOLE_STATE else f"field '{fields[0]}', which has no reducer"
     text = f"{_quoted(nodes)} wrote in one superstep {what}" + (f" (nor has {more})" if more else "")
     text += f"; {graph.collision_hint}" if graph.collision_hint else ""
     return InvalidUpdateError(text, next((n.span for n in graph.nodes if n.name == nodes[-1]), None))
@@ -68,11 +69,18 @@ def collision_error(graph: Graph, writes: Iterable[Write]) -> InvalidUpdateError
 
 def _writers(graph: Graph, writes: Iterable[Write]) -> Mapping[str, Sequence[str]]:
     """Map each field without a reducer to the nodes that wrote it, in the order of names that LangGraph uses."""
-    plain = [_WHOLE_STATE] if graph.open_state else [c.name for c in graph.channels if c.reducer is None]
     ordered = sorted(writes, key=lambda write: write[0])
-    return {
-        field: [node for node, written in ordered if graph.open_state or field in written] for field in plain
-    }
+    if graph.open_state and graph.merges is None:
+        return {_WHOLE_STATE: [node for node, _ in ordered]}
+    if graph.merges is not None:
+        plain = [
+            key
+            for key in dict.fromkeys(k for _, written in ordered for k in written)
+            if key not in graph.merges
+        ]
+    else:
+        plain = [c.name for c in graph.channels if c.reducer is None]
+    return {field: [node for node, written in ordered if field in written] for field in plain}
 
 
 def _quoted(nodes: Iterable[str]) -> str:
@@ -264,7 +272,7 @@ Builder = StateGraph[Any, Any, Any, Any]
 @lru_cache(maxsize=256)
 def build(graph: Graph) -> Compiled:
     """Return the LangGraph graph that runs `graph`, without a checkpointer. Cached."""
-    schema = dict if graph.open_state else _schema(graph)
+    schema = _open_schema(graph) if graph.open_state else _schema(graph)
     builder: Builder = StateGraph(schema, context_schema=Thread)
     names = node_names(graph)
     for node in graph.nodes:
@@ -284,7 +292,14 @@ def build(graph: Graph) -> Compiled:
 
 def node_names(graph: Graph) -> dict[str, str]:
     """Return the names of the nodes in LangGraph, which applies the updates of one superstep in name order."""
-    return {name: f"{rank:06}" for rank, name in enumerate(sorted(node.name for node in graph.nodes))}
+    names = [node.name for node in graph.nodes]
+    return {
+        name: f"{rank:06}" for rank, name in enumerate(names if graph.merges is not None else sorted(names))
+    }
+
+
+def _open_schema(graph: Graph) -> Any:
+    return dict if graph.merges is None else Annotated[dict, partial(merged_writes, graph.merges)]
 
 
 def _schema(graph: Graph) -> Any:
@@ -334,6 +349,8 @@ def _step(node: Node, graph: Graph) -> Callable[..., Awaitable[Mapping[str, Any]
                 thread.pending.update(zip(ids, paused.questions, strict=True))
                 raise
         thread.last.writes.append((node.name, update.values.keys()))
+        if graph.merges is not None and (error := collision_error(graph, thread.last.writes)) is not None:
+            raise error
         if has_choice:
             thread.updates[task] = update
         else:

@@ -22,7 +22,7 @@ from typing import Any
 from harness.engine.context import NodeContext, RunContext
 from harness.engine.pauses import Paused
 from harness.errors import RunError
-from harness.graph.model import END, GOTO, Edge, Graph, NodeFunction, Routes, State, Update
+from harness.graph.model import END, GOTO, Edge, Graph, NodeFunction, Routes, State, Update, Writes
 from harness.graph.to_json import error_text, to_json
 from harness.time.rebinding import current_visit
 from harness.units import PRECISION
@@ -95,7 +95,7 @@ def _since(started: float, run: RunContext) -> float:
 def declared(graph: Graph, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values that belong to the graph's channels; with an open state, all values."""
     if graph.open_state:
-        return dict(values)
+        return values if isinstance(values, Writes) else dict(values)
     names = _channels(graph)
     return {key: value for key, value in values.items() if key in names}
 

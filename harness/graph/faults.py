@@ -17,6 +17,7 @@ from harness.graph.model import (
     RunContext,
     State,
     Update,
+    Writes,
 )
 
 Kind = Literal["skip", "twice", "drop", "overwrite", "append", "reroute", "without"]
@@ -87,7 +88,7 @@ def _faulty(node: Node, fault: Fault, graph: Graph) -> Node:
     else:
 
         async def made(state: State, ctx: NodeContext) -> Update:
-            return Update(state if graph.open_state else {})
+            return Update(state if graph.open_state and graph.merges is None else Writes())
 
     return replace(node, run=made)
 
@@ -108,11 +109,15 @@ def _both(graph: Graph, first: Mapping[str, Any], again: Mapping[str, Any]) -> d
     """Return two updates as one: lists that are merged into a value follow each other."""
     merged = {channel.name for channel in graph.channels if channel.reducer}
     lists = {key for key in merged & first.keys() & again.keys() if isinstance(first[key], list)}
-    return {**first, **again, **{key: [*first[key], *again[key]] for key in lists}}
+    return _like(again, {**first, **again, **{key: [*first[key], *again[key]] for key in lists}})
 
 
 def _without(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    return {name: value for name, value in values.items() if name != key}
+    return _like(values, {name: value for name, value in values.items() if name != key})
+
+
+def _like(values: Mapping[str, Any], changed: dict[str, Any]) -> dict[str, Any]:
+    return Writes(changed) if isinstance(values, Writes) else changed
 
 
 def _reducer(channel: Channel, kind: Kind) -> Any:

@@ -125,6 +125,10 @@ class Update:
     routing_values: Mapping[str, Any] = field(default_factory=dict)
 
 
+class Writes(dict[str, Any]):
+    """The keys that a node of an open state writes, in contrast to the whole new state."""
+
+
 NodeFunction = Callable[[State, NodeContext], Awaitable[Update]]
 
 
@@ -311,7 +315,9 @@ class Graph:
             known, by server. It is for checks without a run, which itself asks the servers.
         data_edges: makes the data edges, of which there may be very many.
         open_state: the state is one mapping with any keys, without channels. Each input, and each result of a
-            node, is the whole new state, and only one node of a superstep may return one.
+            node, is the whole new state, and only one node of a superstep may return one; but see `merges`.
+        merges: for an open state of which several nodes of a superstep write keys: their results are `Writes`, merged
+            in the order of `nodes`, and a key that two of them write has its reducer here. None without such nodes.
         pause_before: nodes before which a run stops at a static breakpoint. Nobody is asked (`Conversation.resume`).
         pause_after: nodes after whose superstep a run stops, if anything follows.
         explicit_ends: only an edge to END ends a run. At a node without an edge, the run fails.
@@ -348,6 +354,7 @@ class Graph:
     tool_problems: Callable[[Mapping[str, Collection[str]]], Sequence[Problem]] = _no_problems
     data_edges: Callable[[], Sequence[DataEdge]] = tuple
     open_state: bool = False
+    merges: Mapping[str, Reducer] | None = None
     pause_before: frozenset[str] = frozenset()
     pause_after: frozenset[str] = frozenset()
     explicit_ends: bool = False

@@ -109,15 +109,23 @@ _YAGRA: Final = (
 _POINT: Final = "nodes/*@"
 _LOKI: Final = (
     Row("route", swap, _below(_POINT, "routes/*", "on_other", "next")),
-    Row("route", drop, _below(_POINT, "routes/*", "next")),
+    Row("route", drop, _below(_POINT, "routes/*", "next", "next/*")),
+    Row("state", drop, ["reducers/*"]),
+    Row("state", value_of("overwrite"), ["reducers/*"]),
     Row("state", drop, _below(_POINT, "state_updates/*")),
     Row("state", change_default, ["initial_state/*", "variables/*/default"]),
-    Row("call", drop, [*_below(_POINT, "tools/*", "output_schema", "temperature", "top_p", "model")]),
+    Row(
+        "call",
+        drop,
+        [*_below(_POINT, "tools/*", "output_schema", "temperature", "top_p", "model", "enabled_skills/*")],
+    ),
     Row("call", drop, ["global_tools/*", "mcp_servers/*", "temperature", "top_p"]),
     Row("call", other_model, ["model", *_below(_POINT, "model")]),
     Row("guard", drop, _below(_POINT, "fallback", "timeout", "validation", "default")),
     Row("guard", raise_limit, _below(_POINT, "max_attempts", "max_iterations", "timeout")),
-    Row("guard", raise_limit, ["settings/max_loop_iterations", "settings/timeout"]),
+    Row(
+        "guard", raise_limit, ["settings/max_loop_iterations", "settings/timeout", "settings/max_concurrency"]
+    ),
     Row("output", loosen, _below(_POINT, "output_schema")),
     Row("output", value_of(""), ["nodes/*[type=end]@/output"]),
 )

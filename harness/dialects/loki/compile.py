@@ -15,6 +15,7 @@ from harness.dialects.loki.dialect import MANIFEST
 from harness.dialects.loki.document import INITIAL_PROMPT, GraphFile
 from harness.dialects.loki.model_nodes import CONFIG, ModelSettings, is_file_name
 from harness.dialects.loki.nodes import OUTPUT, AgentContext, node_function
+from harness.dialects.loki.parallel import beside_others, reducers_of
 from harness.dialects.loki.routing import edges_and_routers
 from harness.dialects.loki.rules import Rules
 from harness.dialects.loki.tool_universe import ToolUniverse, UnknownTool
@@ -22,7 +23,17 @@ from harness.dialects.loki.warnings import FieldRules, TemplateRules, schema_war
 from harness.dialects.request import LoadRequest
 from harness.engine.context import RunContext
 from harness.errors import HarnessError, ManifestError, Problem, Span
-from harness.graph.model import Graph, Lifecycle, Node, NodeEntry, Outside, State, Vocabulary
+from harness.graph.model import (
+    Graph,
+    Lifecycle,
+    NestedGraph,
+    Node,
+    NodeEntry,
+    NodeFunction,
+    Outside,
+    State,
+    Vocabulary,
+)
 from harness.source.display import did_you_mean
 from harness.source.document import Document, shown_path
 from harness.source.models import validate
@@ -42,7 +53,8 @@ def lifecycle(context: AgentContext, document: Document) -> Lifecycle:
         if graph.settings.validate_before_run:
             await _check_functions(context, document, run)
 
-    async def accept(value: Any, _run: RunContext) -> Mapping[str, Any]:
+    async def accept(value: Any, run: RunContext) -> Mapping[str, Any]:
+        run.resources.pop(OUTPUT, None)  # of the turn before
         expected = "an input is text (initial_prompt) or a mapping of state keys"
         return {**deepcopy(graph.initial_state), **input_values(value, INITIAL_PROMPT, expected)}
 
@@ -109,6 +121,7 @@ def vocabulary(context: AgentContext) -> Vocabulary:
     graph = context.graph
     asking = [node for node in graph.nodes.values() if isinstance(node, doc.LLMNode)]
     searching = [id_ for id_, node in graph.nodes.items() if isinstance(node, doc.RagNode)]
+    mapping = [(id_, node) for id_, node in graph.nodes.items() if isinstance(node, doc.MapNode)]
     spawning = {id_: node.agent for id_, node in graph.nodes.items() if isinstance(node, doc.AgentNode)}
     return Vocabulary(
         names={
@@ -118,7 +131,12 @@ def vocabulary(context: AgentContext) -> Vocabulary:
             "script": [id_ for id_, node in graph.nodes.items() if isinstance(node, doc.ScriptNode)],
             "retrieval": searching,
         },
-        inside={id_: [context.child(agent).nested_graph()] for id_, agent in spawning.items()},
+        inside={
+            **{id_: [context.child(agent).nested_graph()] for id_, agent in spawning.items()},
+            **{
+                id_: [NestedGraph((id_, node.branch), partial(context.branch, node))] for id_, node in mapping
+            },
+        },
         outside=[
             *context.tools.outside(node.tools for node in asking),
             *(Outside("retrieval", id_) for id_ in searching),
@@ -172,9 +190,16 @@ def _load(request: LoadRequest, inherited: str | None) -> Graph:
     edges, routers = edges_and_routers(graph, document)
     pausing = (doc.ApprovalNode, doc.InputNode, doc.AgentNode)
     scripts = frozenset(id_ for id_, node in graph.nodes.items() if isinstance(node, doc.ScriptNode))
+    merging = graph.runs_side_by_side
+
+    def function(id_: str, node: doc.NodeSpec) -> NodeFunction:
+        own = node_function(id_, node, context)
+        return beside_others(own, graph.settings.max_concurrency) if merging else own
+
     nodes = tuple(
-        Node(id_, node.type, node_function(id_, node, context), document.key_span(("nodes", id_)))
+        Node(id_, node.type, function(id_, node), document.key_span(("nodes", id_)))
         for id_, node in graph.nodes.items()
+        if id_ not in graph.branches
     )
     return Graph(
         name=name,
@@ -188,6 +213,7 @@ def _load(request: LoadRequest, inherited: str | None) -> Graph:
         may_pause=any(isinstance(n, pausing) for n in graph.nodes.values()),
         warnings=tuple(problems.warnings),
         open_state=True,
+        merges=reducers_of(graph) if merging else None,
         tool_problems=lambda functions: list(rules.tools_of_nodes(functions)) if validated else [],
         takes_hooks=False,
         vocabulary=lambda: vocabulary(context),

@@ -15,7 +15,7 @@ from harness.dialects.kit.manifest import reachable
 from harness.dialects.loki import document as doc
 from harness.dialects.loki.document import INITIAL_PROMPT
 from harness.dialects.loki.nodes import AgentContext, valid_lengths
-from harness.dialects.loki.routing import declared_edges
+from harness.dialects.loki.routing import links
 from harness.dialects.loki.templates import is_path, paths
 from harness.dialects.loki.warnings import listed_keys, template_texts
 from harness.graph.declared import Declared, Schema
@@ -69,7 +69,7 @@ def _named_targets(context: AgentContext, script: str) -> dict[str, Schema]:
 
 def _script_outputs(graph: doc.GraphFile) -> Mapping[str, Mapping[str, Schema]]:
     """Return the schemas of the keys that each script must set."""
-    edges = [(START, graph.start), *((edge.source, edge.target) for edge in declared_edges(graph))]
+    edges = [(START, graph.start), *links(graph)]
     reads: list[tuple[str, str]] = []
     below: dict[str, list[Sequence[str]]] = {}
     for id_, node in graph.nodes.items():
@@ -80,7 +80,11 @@ def _script_outputs(graph: doc.GraphFile) -> Mapping[str, Mapping[str, Schema]]:
                     reads.append((id_, key))
                     below.setdefault(key, []).append(rest)
     writes = {
-        id_: [*node.state_updates, *(listed_keys(getattr(node, "output_schema", None)) or ())]
+        id_: [
+            *node.state_updates,
+            *(listed_keys(getattr(node, "output_schema", None)) or ()),
+            *([node.as_, node.collect_into] if isinstance(node, doc.MapNode) else ()),
+        ]
         for id_, node in graph.nodes.items()
     }
     unset = [key for key in first_read(edges, reads, writes) if key != INITIAL_PROMPT]

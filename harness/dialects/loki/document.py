@@ -6,10 +6,10 @@ Unknown keys are ignored with a warning, which `rules` raises. Rules between nod
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from harness.graph.model import END, START
 from harness.source.display import did_you_mean
@@ -45,6 +45,7 @@ class Settings(Section, title="the settings"):
     log_state_snapshots: bool = True
     validate_before_run: bool = True
     timeout: Seconds | None = None
+    max_concurrency: int = Field(default=4, ge=1)
 
 
 class Variable(Section, title="a variable"):
@@ -64,6 +65,8 @@ class NodeSpec(Section):
     targets  the fields that name one target node
     ignored  the keys that are allowed and have no effect
     scoped   the variable for the node's result in `state_updates`
+
+    A list in `next` leads to several nodes, which run side by side.
     """
 
     model_config = ConfigDict(title="a node")
@@ -74,8 +77,21 @@ class NodeSpec(Section):
     id: str = ""
     type: str
     description: str | None = None
-    next: str | None = None
+    next: str | list[str] | None = None
     state_updates: dict[str, str] = Field(default_factory=dict)
+
+    _result_key: str | None = PrivateAttr(None)
+
+    @property
+    def result_key(self) -> str | None:
+        """The state key that its result is stored under, if it is the branch of a map node."""
+        return self._result_key
+
+    def as_branch(self, result_key: str) -> Self:
+        """Return the node as the branch of a map node."""
+        made = self.model_copy()
+        made._result_key = result_key
+        return made
 
 
 class AgentNode(NodeSpec, title="an agent node"):
@@ -139,6 +155,11 @@ class LLMNode(NodeSpec, title="an llm node"):
     model: str | None = None
     temperature: Finite | None = None
     top_p: Finite | None = None
+    reasoning_effort: str | None = None
+    skills_enabled: bool | None = None
+    enabled_skills: list[str] | None = None
+    inject_skill_instructions: bool | None = None
+    skill_instructions: str | None = None
     max_attempts: int = Field(default=1, ge=1)
     max_iterations: int = Field(default=10, ge=1)
     fallback: str | None = None
@@ -164,11 +185,26 @@ class RagNode(NodeSpec, title="a rag node"):
     chunk_overlap: int | None = Field(default=None, ge=0)
     reranker_model: str | None = None
     batch_size: int | None = Field(default=None, ge=1)
+    extractor_model: str | None = None
+    extractor_prompt: str | None = None
+    graph_hops: int | None = Field(default=None, ge=0)
 
     @property
     def is_fully_specified(self) -> bool:
         """True if the knowledge base can be built non-interactively. spec: "Knowledge base lifecycle"."""
         return None not in (self.embedding_model, self.chunk_size, self.chunk_overlap)
+
+
+class MapNode(NodeSpec, title="a map node"):
+    """A node that runs another node for each item of a list."""
+
+    type: Literal["map"]
+    over: str
+    as_: str = Field(alias="as", min_length=1)
+    branch: str
+    collect_into: str = Field(min_length=1)
+    max_concurrency: int | None = Field(default=None, ge=1)
+    output_key: str = Field(default="output", min_length=1)
 
 
 class EndNode(NodeSpec, title="an end node"):
@@ -178,9 +214,12 @@ class EndNode(NodeSpec, title="an end node"):
     output: str = ""
 
 
-_Node = AgentNode | ScriptNode | ApprovalNode | InputNode | LLMNode | RagNode | EndNode
+_Node = AgentNode | ScriptNode | ApprovalNode | InputNode | LLMNode | RagNode | MapNode | EndNode
 NODE_TYPES: Final[tuple[type[NodeSpec], ...]] = get_args(_Node)
 AnyNode = Annotated[_Node, Field(discriminator="type")]
+
+
+ReducerName = Literal["append", "extend", "concat", "sum", "max", "min", "merge", "overwrite"]
 
 
 class AgentFile(Section):
@@ -208,9 +247,25 @@ class GraphFile(AgentFile, title="a graph agent"):
     conversation_starters: list[str] = Field(default_factory=list)
     variables: list[Variable] = Field(default_factory=list)
     settings: Settings = Field(default_factory=Settings)
+    reasoning_effort: str | None = None
+    skills_enabled: bool | None = None
+    enabled_skills: list[str] | None = None
+    inject_skill_instructions: bool | None = None
+    skill_instructions: str | None = None
+    reducers: dict[str, ReducerName] = Field(default_factory=dict)
     initial_state: dict[str, Any] = Field(default_factory=dict)
     start: str
     nodes: dict[str, AnyNode]
+
+    @property
+    def branches(self) -> Mapping[str, MapNode]:
+        """The map nodes, by the node that each runs for its items."""
+        return {node.branch: node for node in self.nodes.values() if isinstance(node, MapNode)}
+
+    @property
+    def runs_side_by_side(self) -> bool:
+        """True if several of its nodes may run in one superstep."""
+        return any(isinstance(node.next, list) and len(node.next) > 1 for node in self.nodes.values())
 
     @model_validator(mode="after")
     def _structure(self) -> GraphFile:

@@ -23,7 +23,8 @@ from harness.dialects.kit.tool_calls import ToolReportedError, answer_call, to_a
 from harness.dialects.loki.dialect import MANIFEST
 from harness.dialects.loki.document import INITIAL_PROMPT, AgentConfig, AgentFile, AgentNode, LLMNode
 from harness.dialects.loki.routing import exit_after_failure, exit_update
-from harness.dialects.loki.templates import apply_state_updates, parse_json, render, text_of
+from harness.dialects.loki.skills import Skills
+from harness.dialects.loki.templates import Written, apply_state_updates, parse_json, render, text_of, written
 from harness.dialects.loki.tool_universe import Tool, ToolUniverse, warn_once
 from harness.dialects.request import LoadRequest
 from harness.engine.context import NodeContext, RunContext
@@ -53,16 +54,16 @@ class ModelSettings:
     """A model (`client:name`, or only a name) and its parameters."""
 
     model: str | None = None
-    params: Mapping[str, float] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, *owners: AgentFile | LLMNode) -> ModelSettings:
         """Take each setting from the first owner that has it."""
         given = {
             name: value
-            for name in ("model", "temperature", "top_p")
+            for name in ("model", "temperature", "top_p", "reasoning_effort")
             for owner in reversed(owners)
-            if (value := getattr(owner, name)) is not None
+            if (value := getattr(owner, name, None)) is not None
         }
         return cls(given.pop("model", None), given)
 
@@ -136,9 +137,9 @@ async def parse_structured_output(text: str, schema: Any, model: ModelSettings, 
     )
 
 
-def merge_output(state: Mapping[str, Any], value: Any) -> dict[str, Any]:
+def merge_output(state: Mapping[str, Any], value: Any) -> Written:
     """Return the state with the top-level keys of a structured output merged in. Only objects have keys."""
-    return {**state, **value} if isinstance(value, Mapping) else dict(state)
+    return written(state, value if isinstance(value, Mapping) else {})
 
 
 def _shown(schema: Any) -> str:
@@ -213,6 +214,7 @@ async def call_llm(
     node_model: ModelSettings,
     agent_model: ModelSettings,
     tools: ToolUniverse,
+    skills: Skills,
     state: State,
     ctx: NodeContext,
 ) -> Update:
@@ -223,6 +225,7 @@ async def call_llm(
         node_model: the model of the node.
         agent_model: the model of the agent, which extracts structured output.
         tools: the tools of the agent, from which the node's whitelist selects.
+        skills: the skills of the node.
         state: the state.
         ctx: the context of the visit.
 
@@ -231,8 +234,8 @@ async def call_llm(
     """
 
     async def body() -> tuple[dict[str, Any], Any]:
-        messages = _messages(node, state)
-        selected = await tools.select(node.tools, ctx.run)
+        messages = _messages(node, skills, state)
+        selected = [*await tools.select(node.tools, ctx.run), *skills.tools(tools.env)]
         text = await with_retries(
             lambda: tool_loop(node_model, messages, selected, node.max_iterations, ctx),
             ctx,
@@ -254,13 +257,15 @@ async def call_llm(
     return exit_update(apply_state_updates(after, node, output))
 
 
-def _messages(node: LLMNode, state: State) -> list[BaseMessage]:
+def _messages(node: LLMNode, skills: Skills, state: State) -> list[BaseMessage]:
     """Return a system message, if there are instructions, and a user message.
 
     Raises:
         MissingPath: a template has a path that the state does not have.
     """
     system = None if node.instructions is None else render(node.instructions, state)
+    if skills.hint:
+        system = "\n\n".join(filter(None, [system, skills.hint]))
     prompt = render(node.prompt, state)
     if node.output_schema is not None:
         hint = _HINT.format(schema=_shown(node.output_schema))  # spec: "schema-hint injection"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +15,7 @@ from harness.dialects.loki import document as doc
 from harness.dialects.loki.knowledge.provision import KnowledgeProvider
 from harness.dialects.loki.knowledge.store import context_of
 from harness.dialects.loki.model_nodes import ChildAgent, Load, ModelSettings, call_llm, spawn
+from harness.dialects.loki.parallel import branch_graph, run_map
 from harness.dialects.loki.routing import (
     NEXT,
     ON_OTHER,
@@ -23,6 +24,7 @@ from harness.dialects.loki.routing import (
     exit_after_failure,
     exit_update,
 )
+from harness.dialects.loki.skills import Skills
 from harness.dialects.loki.templates import (
     apply_state_updates,
     json_text,
@@ -30,13 +32,14 @@ from harness.dialects.loki.templates import (
     render,
     render_leniently,
     text_of,
+    written,
 )
 from harness.dialects.loki.tool_universe import ToolUniverse
 from harness.dialects.request import LoadRequest
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
 from harness.graph.effects import RetrievalCall, RetrievalReply, ScriptCall
-from harness.graph.model import NodeFunction, State, Update
+from harness.graph.model import Graph, NodeFunction, State, Update
 from harness.graph.to_json import error_text
 from harness.source.document import Document
 from harness.source.models import describe
@@ -178,13 +181,13 @@ async def run_script(
             raise ScriptError(f"the output of the script is not a JSON object: found {describe(output)}")
     except Exception as error:
         if (exit_ := exit_after_failure(node, error, ctx)) == NEXT:
-            state = {**state, FAILURE: f"Script node failed: {error_text(error)}"}
+            state = written(state, {FAILURE: f"Script node failed: {error_text(error)}"})
         return exit_update(state, exit_)
     target = output.get(_NEXT)
     if target is not None and not isinstance(target, str):
         ctx.warn(f"the `{_NEXT}` of node '{ctx.name}' is ignored: expected text, found {describe(target)}")
     merged = {str(key): value for key, value in output.items() if key != _NEXT}
-    after = apply_state_updates({**state, **merged}, node)
+    after = apply_state_updates(written(state, merged), node)
     return exit_update(after, ScriptExit(target) if isinstance(target, str) else NEXT)
 
 
@@ -259,6 +262,12 @@ async def retrieve(node: doc.RagNode, knowledge: KnowledgeProvider, state: State
     return exit_update(apply_state_updates(state, node, output))
 
 
+class SecondEnd(HarnessError):
+    """A second end node that branches of a run reach."""
+
+    code = "second-end"
+
+
 OUTPUT: Final = "output"
 """The resource of a run with the output of the end node that it reached."""
 
@@ -274,6 +283,7 @@ class AgentContext:
     scripts   the files of its script nodes that exist, by node id
     env       the environment variables of its scripts
     load      compiles the graph of a child agent
+    branches  the graphs of the branches of map nodes, by the node
     """
 
     graph: doc.GraphFile
@@ -283,11 +293,20 @@ class AgentContext:
     scripts: dict[str, Path]
     env: Mapping[str, str]
     load: Load
+    branches: dict[str, Graph] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:
         """The folder of the agent."""
         return self.request.path.resolve().parent
+
+    def branch(self, node: doc.MapNode) -> Graph:
+        """Return the graph that a map node runs for each item; the same object for the same node."""
+        if node.branch not in self.branches:
+            inner = self.graph.nodes[node.branch].as_branch(node.output_key)
+            function = node_function(node.branch, inner, self)
+            self.branches[node.branch] = branch_graph(self.graph, node.branch, function, self.document)
+        return self.branches[node.branch]
 
     def child(self, agent: str) -> ChildAgent:
         """Return an agent that a node spawns."""
@@ -307,11 +326,15 @@ def node_function(id_: str, node: doc.NodeSpec, context: AgentContext) -> NodeFu
         case doc.InputNode():
             return partial(ask_input, node)
         case doc.LLMNode():
-            return partial(call_llm, node, ModelSettings.of(node, context.graph), agent_model, context.tools)
+            model, skills = ModelSettings.of(node, context.graph), Skills.of(node, context.graph)
+            return partial(call_llm, node, model, agent_model, context.tools, skills)
         case doc.RagNode():
             file = context.folder / f"{id_}.yaml"  # spec: "Directory Structure"
             knowledge = KnowledgeProvider(node, file, context.request, context.document, ("nodes", id_))
             return partial(retrieve, node, knowledge)
+        case doc.MapNode():
+            most = context.graph.settings.max_concurrency
+            return partial(run_map, node, context.branch(node), most)
         case doc.EndNode():
             return partial(end, node)
     raise TypeError(f"no function for {node!r}")
@@ -320,5 +343,7 @@ def node_function(id_: str, node: doc.NodeSpec, context: AgentContext) -> NodeFu
 async def end(node: doc.EndNode, state: State, ctx: NodeContext) -> Update:
     """Render the output of the run. spec: "end"."""
     after = apply_state_updates(state, node)
+    if OUTPUT in ctx.run.resources:
+        raise SecondEnd(f"the run reaches node '{ctx.name}' after another end node")
     ctx.run.resources[OUTPUT] = render(node.output, after)
     return Update(after)

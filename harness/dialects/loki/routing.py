@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from harness.dialects.loki.document import ApprovalNode, EndNode, GraphFile, LLMNode, ScriptNode
+from harness.dialects.loki.document import ApprovalNode, EndNode, GraphFile, LLMNode, MapNode, ScriptNode
 from harness.engine.context import NodeContext, RunContext
 from harness.errors import HarnessError
 from harness.graph.model import END, GOTO, START, Edge, Router, Routes, State, Update
@@ -72,14 +72,22 @@ class DeclaredEdge:
 def declared_edges(graph: GraphFile) -> Iterator[DeclaredEdge]:
     """Yield the static edges: `next`, `routes`, `on_other` and `fallback` of all nodes. spec: "Validation"."""
     for id_, node in graph.nodes.items():
-        yield from (
-            DeclaredEdge(id_, getattr(node, field), field, ("nodes", id_, field))
-            for field in node.targets
-            if getattr(node, field) is not None
-        )
+        for field in node.targets:
+            named = getattr(node, field)
+            if isinstance(named, list):
+                for index, target in enumerate(named):
+                    yield DeclaredEdge(id_, target, field, ("nodes", id_, field, index))
+            elif named is not None:
+                yield DeclaredEdge(id_, named, field, ("nodes", id_, field))
         if isinstance(node, ApprovalNode):
             for answer, target in node.routes.items():
                 yield DeclaredEdge(id_, target, AnswerExit(answer), ("nodes", id_, "routes", answer))
+
+
+def links(graph: GraphFile) -> Iterator[tuple[str, str]]:
+    """Yield the static edges, and those from map nodes to the nodes that they run."""
+    yield from ((edge.source, edge.target) for edge in declared_edges(graph))
+    yield from ((id_, node.branch) for id_, node in graph.nodes.items() if isinstance(node, MapNode))
 
 
 def edges_and_routers(graph: GraphFile, document: Document) -> tuple[list[Edge], dict[str, Router]]:
@@ -90,20 +98,24 @@ def edges_and_routers(graph: GraphFile, document: Document) -> tuple[list[Edge],
     """
     edges = [Edge(START, graph.start, span=document.span(("start",)))]
     routers: dict[str, Router] = {}
-    exits: dict[str, dict[Exit, Edge]] = {id_: {} for id_ in graph.nodes}
+    exits: dict[str, dict[Exit, list[Edge]]] = {id_: {} for id_ in graph.nodes}
     unknown: dict[str, dict[Exit, str]] = {id_: {} for id_ in graph.nodes}
     for declared in declared_edges(graph):
         node = graph.nodes[declared.source]
         if isinstance(node, EndNode) or (isinstance(node, ApprovalNode) and declared.exit == NEXT):
+            continue
+        if declared.source in graph.branches:
             continue
         if declared.target not in graph.nodes:
             unknown[declared.source][declared.exit] = declared.target
             continue
         on_error = declared.exit == FALLBACK
         edge = Edge(declared.source, declared.target, declared.label, on_error, document.span(declared.path))
-        exits[declared.source][declared.exit] = edge
+        exits[declared.source].setdefault(declared.exit, []).append(edge)
         edges.append(edge)
     for id_, node in graph.nodes.items():
+        if id_ in graph.branches:
+            continue
         if isinstance(node, EndNode):
             edges.append(Edge(id_, END, span=document.span(("nodes", id_))))
         elif isinstance(node, ScriptNode) or exits[id_].keys() != {NEXT}:
@@ -111,11 +123,13 @@ def edges_and_routers(graph: GraphFile, document: Document) -> tuple[list[Edge],
     return edges, routers
 
 
-def _router(source: str, exits: Mapping[Exit, Edge], unknown: Mapping[Exit, str], graph: GraphFile) -> Router:
+def _router(
+    source: str, exits: Mapping[Exit, list[Edge]], unknown: Mapping[Exit, str], graph: GraphFile
+) -> Router:
     async def follow(state: State, _run: RunContext) -> Routes:
         exit_: Exit = state[_EXIT]
         if exit_ in exits:
-            return [exits[exit_]]
+            return exits[exit_]
         if isinstance(exit_, ScriptExit) and exit_.target in graph.nodes:
             return [Edge(source, exit_.target, GOTO)]
         target = exit_.target if isinstance(exit_, ScriptExit) else unknown.get(exit_)
@@ -139,5 +153,7 @@ def exit_after_failure(node: ScriptNode | LLMNode, error: Exception, ctx: NodeCo
     if node.fallback is not None:
         ctx.because(error, "fallback")
         return FALLBACK
-    ctx.warn(f"node '{ctx.name}' failed, and the run goes on to '{node.next}': {error_text(error)}")
+    targets = [node.next] if isinstance(node.next, str) else node.next or ()
+    following = ", ".join(f"'{target}'" for target in targets)
+    ctx.warn(f"node '{ctx.name}' failed, and the run goes on to {following}: {error_text(error)}")
     return NEXT

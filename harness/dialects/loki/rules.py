@@ -17,7 +17,7 @@ from harness.dialects.kit.manifest import reachable
 from harness.dialects.loki import document as doc
 from harness.dialects.loki.dialect import MANIFEST
 from harness.dialects.loki.model_nodes import CONFIG, is_file_name, sibling_folder
-from harness.dialects.loki.routing import NEXT, AnswerExit, DeclaredEdge, declared_edges
+from harness.dialects.loki.routing import NEXT, AnswerExit, DeclaredEdge, declared_edges, links
 from harness.dialects.loki.templates import MISSPELLING_CUTOFF
 from harness.dialects.loki.tool_universe import SERVER, Functions, ToolUniverse, shared_file
 from harness.dialects.request import LoadRequest
@@ -49,9 +49,12 @@ class Rules:
         yield from self._ends()
         yield from self._model(self.graph.model, "model")
         for id_, node in self.graph.nodes.items():
+            yield from self._side_by_side(id_, node)
             match node:
                 case doc.ApprovalNode():
                     yield from self._options(id_, node)
+                case doc.MapNode():
+                    yield from self._map(id_, node)
                 case doc.ScriptNode():
                     yield from self._script(id_, node)
                 case doc.AgentNode():
@@ -60,6 +63,7 @@ class Rules:
                     text = f"the rag node '{id_}' has no documents: at least one source is needed"
                     yield self._problem("no-documents", text, "nodes", id_, "documents")
                 case doc.LLMNode():
+                    yield from self._skills(id_, node)
                     yield from (each for each in self._tools(id_, node, {}) if each.severity == "error")
                     yield from self._model(node.model, "nodes", id_, "model")
 
@@ -93,6 +97,57 @@ class Rules:
         if not any(isinstance(node, doc.EndNode) for node in self.graph.nodes.values()):
             text = "the graph has no end node: a run would never end"
             yield Problem("no-end", text, self.document.key_span(("nodes",)))
+
+    def _map(self, id_: str, node: doc.MapNode) -> Iterator[Problem]:
+        """Yield the errors of the node that a map node runs: it is one step, whose result the map node collects."""
+        branch, where = self.graph.nodes.get(node.branch), ("nodes", id_, "branch")
+        if branch is None:
+            text = (
+                f"the branch of node '{id_}' must be the id of a node, and there is no node '{node.branch}'"
+            )
+            yield self._problem(
+                "unknown-node", text, *where, hint=did_you_mean(node.branch, self.graph.nodes)
+            )
+            return
+        if not isinstance(branch, doc.LLMNode | doc.AgentNode | doc.RagNode | doc.ScriptNode):
+            text = (
+                f"the branch of node '{id_}' is of type {branch.type}, not an llm, agent, rag or script node"
+            )
+            yield self._problem("bad-branch", text, *where)
+        for field in ("next", "state_updates", "output_schema"):
+            if getattr(branch, field, None):
+                text = f"node '{node.branch}' is the branch of '{id_}', and cannot have {field}"
+                yield self._problem("bad-branch", text, "nodes", node.branch, field)
+        for edge in self.edges:
+            if edge.target == node.branch:
+                text = f"{_edge_text(edge)} leads to '{node.branch}', which only the map node '{id_}' runs"
+                yield self._problem("bad-branch", text, *edge.path)
+
+    def _side_by_side(self, id_: str, node: doc.NodeSpec) -> Iterator[Problem]:
+        """Yield the errors of the nodes that run side by side after a node."""
+        targets = node.next if isinstance(node.next, list) else ()
+        writers: dict[str, str] = {}
+        for index, target in enumerate(targets):
+            beside = self.graph.nodes.get(target)
+            if beside is None or len(targets) < 2:
+                continue
+            if isinstance(beside, doc.ApprovalNode | doc.InputNode):
+                text = f"the {beside.type} node '{target}' cannot run beside others, after node '{id_}'"
+                yield self._problem("bad-branch", text, "nodes", id_, "next", index)
+            for key in _written_keys(beside):
+                first = writers.setdefault(key, target)
+                if first != target and key not in self.graph.reducers:
+                    text = f"'{first}' and '{target}' run side by side after '{id_}', and both write '{key}'"
+                    hint = f"add {key} to reducers"
+                    yield self._problem("missing-reducer", text, "nodes", id_, "next", index, hint=hint)
+
+    def _skills(self, id_: str, node: doc.LLMNode) -> Iterator[Problem]:
+        known = self.graph.enabled_skills
+        for index, skill in enumerate(node.enabled_skills or ()):
+            if known is not None and skill not in known:
+                text = f"node '{id_}': '{skill}' is none of the enabled_skills of the graph"
+                hint = did_you_mean(skill, known)
+                yield self._problem("unknown-skill", text, "nodes", id_, "enabled_skills", index, hint=hint)
 
     def _options(self, id_: str, node: doc.ApprovalNode) -> Iterator[Problem]:
         for index, option in enumerate(node.options):
@@ -195,7 +250,7 @@ class Rules:
         yield from self._unknown_keys()
 
     def _unreachable(self) -> Iterator[Problem]:
-        found = reachable(self.graph.start, ((edge.source, edge.target) for edge in self.edges))
+        found = reachable(self.graph.start, links(self.graph))
         unreachable = [id_ for id_ in self.graph.nodes if id_ not in found]
         if unreachable:
             nodes = "node" if len(unreachable) == 1 else "the nodes"
@@ -244,6 +299,14 @@ def _owning_sections_hint(key: Any) -> str:
     if len(titles) > 1:
         titles[-2:] = [" and ".join(titles[-2:])]
     return f"it is a key of {', '.join(titles)}" if titles else ""
+
+
+def _written_keys(node: doc.NodeSpec) -> list[str]:
+    """Return the state keys that a node is known to write."""
+    schema = getattr(node, "output_schema", None)
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    collected = [node.collect_into] if isinstance(node, doc.MapNode) else []
+    return [*dict.fromkeys([*node.state_updates, *(properties or ()), *collected])]
 
 
 def _has_manifest(folder: Path) -> bool:

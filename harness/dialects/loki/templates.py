@@ -194,15 +194,37 @@ def _error_message(text: str, error: json.JSONDecodeError) -> str:
     return f"line {error.lineno}, column {error.colno}: {what}"
 
 
-def apply_state_updates(state: Mapping[str, Any], node: NodeSpec, result: Any = None) -> dict[str, Any]:
+class Written(dict[str, Any]):
+    """A state after a node, with the keys that the node wrote."""
+
+    written: frozenset[str] = frozenset()
+
+
+def written(state: Mapping[str, Any], values: Mapping[str, Any]) -> Written:
+    """Return the state with values that a node writes."""
+    made = Written({**state, **values})
+    made.written = getattr(state, "written", frozenset()) | values.keys()
+    return made
+
+
+def whole_value(template: str, state: Mapping[str, Any]) -> Any:
+    """Return the value, of any type, of a template that is nothing but one path; None if there is none."""
+    found = TEMPLATE.fullmatch(template.strip())
+    value = look_up(found[1], state) if found else _MISSING
+    return None if value is _MISSING else value
+
+
+def apply_state_updates(state: Mapping[str, Any], node: NodeSpec, result: Any = None) -> Written:
     """Return the state after the `state_updates` of a node. Every stored value is text.
 
     The templates see `result` as the node's scoped variable (`output`, `choice` or `input`). A state key of that
     name is restored afterwards.
     """
+    if node.result_key is not None and result is not None:
+        return written(state, {node.result_key: result})
     after, scoped = dict(state), node.scoped
     if not node.state_updates:
-        return after
+        return written(state, {})
     if scoped is not None:
         after[scoped] = result
     for key, template in node.state_updates.items():
@@ -211,4 +233,4 @@ def apply_state_updates(state: Mapping[str, Any], node: NodeSpec, result: Any = 
         del after[scoped]
         if scoped in state:
             after[scoped] = state[scoped]
-    return after
+    return written(state, {key: after[key] for key in node.state_updates if key in after})

@@ -164,7 +164,7 @@ class ToolUniverse:
         if entry.startswith(SERVER) and server in self.servers:
             return await _mcp_tools(server, run)
         if entry in self.local:
-            return [_local_tool(self.local[entry], self.env)]
+            return [local_tool(self.local[entry], self.env)]
         known, found = self.names(), list[Tool]()
         for server in self.servers:
             if found and not run.world.answers_for(MCPCall(name=entry, endpoint=_endpoint(server))):
@@ -192,7 +192,9 @@ def shared_file(tool: str, request: LoadRequest) -> str | None:
     return next((name for name in names if os.path.isfile(_shared_folder(request) / name)), None)
 
 
-def _local_tool(spec: ToolSpec, env: Mapping[str, str]) -> Tool:
+def local_tool(spec: ToolSpec, env: Mapping[str, str]) -> Tool:
+    """Return a tool of the agent itself, for which the scenario answers."""
+
     async def call(args: Mapping[str, Any], ctx: NodeContext) -> str:
         return text_of(await ctx.perform(ToolCall(name=spec.name, args=args, env=env)))
 

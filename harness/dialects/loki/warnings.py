@@ -17,7 +17,7 @@ from harness.dialects.kit.manifest import reachable
 from harness.dialects.loki import document as doc
 from harness.dialects.loki.knowledge.provision import has_protocol
 from harness.dialects.loki.nodes import PREDICATE_FORM, RUNTIMES, is_predicate, satisfies
-from harness.dialects.loki.routing import declared_edges
+from harness.dialects.loki.routing import links
 from harness.dialects.loki.templates import MISSPELLING_CUTOFF, TEMPLATE, is_path, paths
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
@@ -29,7 +29,7 @@ _IGNORED_NEXT = {
     doc.ApprovalNode: "it leaves by its routes and on_other",
     doc.EndNode: "the run ends there",
 }
-_NEEDS_NEXT = (doc.AgentNode, doc.InputNode, doc.LLMNode, doc.RagNode)
+_NEEDS_NEXT = (doc.AgentNode, doc.InputNode, doc.LLMNode, doc.RagNode, doc.MapNode)
 """The node types that need a `next`. spec: "Routing requirements per node type"."""
 
 
@@ -46,7 +46,11 @@ class FieldRules:
             if node.next is not None and type(node) in _IGNORED_NEXT:
                 text = f"the next of the {node.type} node '{id_}' is ignored: {_IGNORED_NEXT[type(node)]}"
                 yield self._warning("unused-key", text, id_, "next", on_key=True)
-            if node.next is None and isinstance(node, _NEEDS_NEXT) and id_ in reached:
+            if (
+                node.next is None
+                and isinstance(node, _NEEDS_NEXT)
+                and id_ in reached - self.graph.branches.keys()
+            ):
                 text = f"node '{id_}' has no `next`: the run cannot go on after it"
                 yield Problem("no-next", text, self.document.key_span(("nodes", id_)), severity="warning")
             match node:
@@ -61,9 +65,7 @@ class FieldRules:
         """Return the nodes reachable from the start: all, if there is a script, whose `_next` may name any node."""
         if any(isinstance(node, doc.ScriptNode) for node in self.graph.nodes.values()):
             return set(self.graph.nodes)
-        return reachable(
-            self.graph.start, ((edge.source, edge.target) for edge in declared_edges(self.graph))
-        )
+        return reachable(self.graph.start, links(self.graph))
 
     def _extension(self, id_: str, node: doc.ScriptNode) -> Iterator[Problem]:
         if Path(node.script).suffix not in RUNTIMES:
@@ -226,7 +228,7 @@ class TemplateRules:
 
 def template_texts(id_: str, node: doc.NodeSpec) -> Iterator[TemplateText]:
     """Yield the texts of a node that may have templates."""
-    for name in _FIELDS:
+    for name in (*_FIELDS, "over"):
         if isinstance(text := getattr(node, name, None), str):
             yield TemplateText(("nodes", id_, name), text, node, False)
     for key, text in node.state_updates.items():
@@ -261,6 +263,8 @@ def _known_keys(graph: doc.GraphFile) -> tuple[list[str], bool]:
     known, is_open = [doc.INITIAL_PROMPT, *graph.initial_state], False
     for node in graph.nodes.values():
         known += node.state_updates
+        if isinstance(node, doc.MapNode):
+            known += [node.as_, node.collect_into]
         schema = getattr(node, "output_schema", None)
         listed = listed_keys(schema)
         known += listed or ()

@@ -24,11 +24,11 @@ REFUSED = {
     "a node that is null": ("start: a\nnodes:\n  a:\n", "a: expected a mapping, found nothing", (3, 5)),
     "a type that is null": (
         graph("{type: null}"),
-        "type: expected one of agent, script, approval, input, llm, rag, end, found nothing (null)",
+        "type: expected one of agent, script, approval, input, llm, rag, map, end, found nothing (null)",
         (3, 13),
     ),
-    "a type that is a number": (graph("{type: 1}"), "rag, end, found the number 1", (3, 13)),
-    "a type that is a list": (graph("{type: [end]}"), "rag, end, found a list", (3, 13)),
+    "a type that is a number": (graph("{type: 1}"), "map, end, found the number 1", (3, 13)),
+    "a type that is a list": (graph("{type: [end]}"), "map, end, found a list", (3, 13)),
     "a node given twice": (graph("{type: end}") + "  a: {type: end}\n", "key 'a' is given twice", (5, 3)),
     "a temperature that is no number": (
         graph("{type: end}", "temperature: .nan\n"),
@@ -61,10 +61,10 @@ REFUSED = {
         "routes: expected a mapping, found a list",
         (3, 71),
     ),
-    "a list of next nodes": (
-        graph("{type: input, question: q, next: [b]}"),
-        "next: expected text, found a list",
-        (3, 39),
+    "a list of fallback nodes": (
+        graph("{type: llm, prompt: q, next: b, fallback: [b]}"),
+        "fallback: expected text, found a list",
+        (3, 48),
     ),
     "an anchor inside itself": (
         "start: a\nnodes: &n {a: *n}\n",
