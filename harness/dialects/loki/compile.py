@@ -18,6 +18,7 @@ from harness.dialects.loki.nodes import OUTPUT, AgentContext, node_function
 from harness.dialects.loki.parallel import beside_others, reducers_of
 from harness.dialects.loki.routing import edges_and_routers
 from harness.dialects.loki.rules import Rules
+from harness.dialects.loki.skills import SKILL_TOOLS, Skills
 from harness.dialects.loki.tool_universe import ToolUniverse, UnknownTool
 from harness.dialects.loki.warnings import FieldRules, TemplateRules, schema_warnings
 from harness.dialects.request import LoadRequest
@@ -123,10 +124,13 @@ def vocabulary(context: AgentContext) -> Vocabulary:
     searching = [id_ for id_, node in graph.nodes.items() if isinstance(node, doc.RagNode)]
     mapping = [(id_, node) for id_, node in graph.nodes.items() if isinstance(node, doc.MapNode)]
     spawning = {id_: node.agent for id_, node in graph.nodes.items() if isinstance(node, doc.AgentNode)}
+    skilled = [spec.name for spec in SKILL_TOOLS if any(Skills.of(node, graph).names for node in asking)]
+    names = context.tools.names_by_kind()
+    names["tool"] += skilled
     return Vocabulary(
         names={
             "llm": [*(ModelSettings.of(node, graph).name for node in asking), ModelSettings.of(graph).name],
-            **context.tools.names_by_kind(),
+            **names,
             "agent": list(spawning.values()),
             "script": [id_ for id_, node in graph.nodes.items() if isinstance(node, doc.ScriptNode)],
             "retrieval": searching,
@@ -139,6 +143,7 @@ def vocabulary(context: AgentContext) -> Vocabulary:
         },
         outside=[
             *context.tools.outside(node.tools for node in asking),
+            *(Outside("tool", name, asked=(name,)) for name in skilled),
             *(Outside("retrieval", id_) for id_ in searching),
         ],
     )

@@ -15,7 +15,19 @@ from harness.dialects.loki.templates import Written, whole_value, written
 from harness.engine.context import NodeContext, RunContext
 from harness.engine.conversation import run_inside
 from harness.errors import HarnessError
-from harness.graph.model import END, START, Edge, Graph, Node, NodeFunction, Reducer, State, Update, Writes
+from harness.graph.model import (
+    END,
+    START,
+    Edge,
+    Graph,
+    Node,
+    NodeFunction,
+    Reducer,
+    State,
+    Update,
+    Vocabulary,
+    Writes,
+)
 from harness.source.document import Document
 from harness.source.models import describe
 from harness.time.gather import staggered_gather
@@ -121,4 +133,5 @@ def branch_graph(graph: GraphFile, id_: str, function: NodeFunction, document: D
         edges=(Edge(START, id_, span=span), Edge(id_, END)),
         channels=(),
         open_state=True,
+        vocabulary=Vocabulary,  # the graph of the map node has its names
     )
