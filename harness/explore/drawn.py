@@ -250,11 +250,13 @@ class Drawn(LastResponder):
         return written
 
     def _llm(self, call: LLMCall) -> Mapping[str, Any]:
-        draw, schema = self.draw, _schema_of(call, self.draw.declared)
+        draw, schema = self.draw, _demanded(call)
         if schema is not None:
             return {"json": draw.value(schema)}
         number = draw.choose(4) if call.tools and self._tool_rounds[call.node] < _MOST_TOOL_ROUNDS else 0
         if not number:
+            if (declared := draw.declared.results.get(("llm", call.node))) is not None:
+                return {"json": draw.value(declared)}
             read = draw.shape(call.node)
             if read.get("properties") and draw.choose(2):
                 return {"json": draw.value(read)}
@@ -333,14 +335,14 @@ def _key(effect: Effect) -> tuple[str, str, str]:
     return effect.kind, effect.node, effect.name
 
 
-def _schema_of(call: LLMCall, declared: Declared) -> Mapping[str, Any] | None:
-    """Return the schema that a reply must have; None if it is free."""
+def _demanded(call: LLMCall) -> Mapping[str, Any] | None:
+    """Return the schema that the call demands of its reply; None if it is free."""
     is_schema = call.response_format is not None and call.response_format.get("type") != "json_object"
     if is_schema and (schema := schema_of(call.response_format)):
         return dict(schema)
     if forced := call.forced_tool:
         return next((tool.schema for tool in call.tools if tool.name == forced), None)
-    return declared.results.get(("llm", call.node))
+    return None
 
 
 def _declared_response(call: HTTPCall, declared: Declared) -> Mapping[str, Any] | None:
@@ -371,7 +373,7 @@ def _decisions(value: Any) -> list[Sequence[str]]:
 
 
 def _malformed_reply(draw: Draw, call: LLMCall) -> Mapping[str, Any] | None:
-    schema = _schema_of(call, draw.declared)
+    schema = _demanded(call) or draw.declared.results.get(("llm", call.node))
     if schema is not None:
         return {"reply": broken(schema, draw.choose)}
     if not call.tools:

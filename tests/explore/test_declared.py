@@ -323,6 +323,39 @@ def test_a_caller_of_an_agentspec_agent_gives_a_message_and_its_inputs(
     assert found.results == ({} if takes_text else {("llm", "a"): output})
 
 
+def team(more: str) -> str:
+    agents = [
+        f"{{component_type: Agent, id: {a}, name: {a}, llm_config: {LLM}, system_prompt: x}}" for a in "ab"
+    ]
+    return (
+        f"agentspec_version: 25.4.2\nname: t\noutputs: [{{title: x, type: string}}]\n{more}\n"
+        f"$referenced_components: {{a: {agents[0]}, b: {agents[1]}}}\n"
+    )
+
+
+PAIR = "[{$component_ref: a}, {$component_ref: b}]"
+SWARM = f"component_type: Swarm\nfirst_agent: {{$component_ref: a}}\nrelationships: [{PAIR}]"
+GROUP = "component_type: ManagerWorkers\ngroup_manager: {$component_ref: a}\nworkers: [{$component_ref: b}]"
+
+
+@pytest.mark.parametrize(
+    ("more", "speakers"), [(SWARM, ["a", "b"]), (f"{SWARM}\nhandoff: never", ["a"]), (GROUP, ["a"])]
+)
+def test_the_agents_of_a_team_that_talk_to_the_user_give_its_outputs(
+    more: str, speakers: list[str], tmp_path: Path
+) -> None:
+    found = declared(tmp_path, {"t.yaml": team(more)})
+    assert found.takes_text
+    assert list(found.results) == [("llm", name) for name in speakers]
+
+
+@pytest.mark.parametrize(("more", "handles"), [("", False), (", retry_policy: {max_attempts: 2}", True)])
+def test_a_retry_policy_handles_faults(more: str, handles: bool, tmp_path: Path) -> None:
+    model = LLM.replace("}", f"{more}}}")
+    text = f"{{component_type: Agent, name: a, agentspec_version: 26.1.2, llm_config: {model}, system_prompt: x}}"
+    assert declared(tmp_path, {"a.yaml": text}).handles_faults == handles
+
+
 # ---------------------------------------------------------------- loki
 
 

@@ -61,3 +61,29 @@ def test_a_failing_example_prints_the_scenario_file_that_repeats_it(
 
     notes = "\n".join(raised.value.__notes__)
     assert "harness: 1\nmanifest: echo.yaml\nscenarios:\n  - name: found\n" in notes
+
+
+AGENT_WITH_OUTPUTS = """
+agentspec_version: 25.4.2
+component_type: Agent
+name: teller
+outputs: [{title: total, type: integer}]
+llm_config: {component_type: VllmConfig, name: m, model_id: m, url: "http://models.test"}
+system_prompt: Count.
+tools: [{component_type: ServerTool, name: count, inputs: [], outputs: [{title: n, type: integer}]}]
+"""
+
+
+def test_a_model_that_owes_outputs_calls_its_tools_too(tmp_path: Path) -> None:
+    Path("teller.yaml").write_text(AGENT_WITH_OUTPUTS, encoding="utf-8")
+    paths = []
+
+    @settings(max_examples=20, database=None, deadline=None)
+    @given(worlds("teller.yaml"))
+    def runs(world: World) -> None:
+        paths.append(world.run().path)
+
+    runs()
+
+    assert ["teller"] in paths
+    assert any("teller_tools" in path for path in paths)

@@ -1,6 +1,6 @@
 """The data of an Agent Spec flow or agent, as it declares it. spec: "Input and output properties", "Tools", "Flow".
 
-Values are cast to the declared types where they enter and leave nodes. Version 25.4 has no way to handle a failure.
+Values are cast to the declared types where they enter and leave nodes. Failures are handled from version 26.1.2 on.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final
 from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAgent, SpecializedAgent
 from harness.dialects.agentspec.component import Component, inner_first
 from harness.dialects.agentspec.data_flow import schema_of
-from harness.dialects.agentspec.flows import AgentNode, ApiNode, Flow, ToolNode
+from harness.dialects.agentspec.flows import AgentNode, ApiNode, CatchExceptionNode, Flow, ToolNode
 from harness.dialects.agentspec.node_bodies import endpoint_of, spec_of
 from harness.dialects.agentspec.properties import PLACEHOLDER, Property
 from harness.dialects.agentspec.teams import Team
@@ -39,6 +39,10 @@ def declared_data(component: AgenticComponent) -> Declared:
         takes_text=converses and not schema.get("required"),
         output=_outputs(component) if component.outputs or is_flow else {"type": "string"},
         results=dict(_results(parts)),
+        handles_faults=any(
+            isinstance(part, CatchExceptionNode) or getattr(part, "retry_policy", None) is not None
+            for part in parts
+        ),
         servers=_servers(parts),
     )
 
@@ -77,7 +81,8 @@ def _results(parts: Sequence[Component]) -> Iterator[tuple[tuple[str, str], Sche
         if (
             isinstance(agent, Agent | SpecializedAgent | Team) and agent.outputs
         ):  # its model answers with them
-            yield ("llm", str(part.name)), schema_of(agent.outputs)
+            for name in _speakers(agent) if agent is part else [part.name]:
+                yield ("llm", name), schema_of(agent.outputs)
         if isinstance(part, RemoteAgent):
             yield ("agent", part.name), schema_of(part.outputs) if part.outputs else {"type": "string"}
         elif isinstance(part, ApiNode) and not part.outputs_whole_response:
@@ -90,6 +95,13 @@ def _results(parts: Sequence[Component]) -> Iterator[tuple[tuple[str, str], Sche
                 (call, _pattern(part) if isinstance(part, RemoteCall) else part.name),
                 _returned(part.outputs),
             )
+
+
+def _speakers(agent: AgenticComponent) -> list[str]:
+    """Return the agents that answer with the outputs of an agent or a team."""
+    if not isinstance(agent, Team):
+        return [agent.name]
+    return [each.name for each in agent.contacts()] if agent.hands_off else [agent.lead.name]
 
 
 def _pattern(call: RemoteCall) -> str:

@@ -194,7 +194,11 @@ def _load(request: LoadRequest, inherited: str | None) -> Graph:
     context = AgentContext(graph, document, request, tools, rules.scripts, env, load)
     edges, routers = edges_and_routers(graph, document)
     pausing = (doc.ApprovalNode, doc.InputNode, doc.AgentNode)
-    scripts = frozenset(id_ for id_, node in graph.nodes.items() if isinstance(node, doc.ScriptNode))
+    scripts = frozenset(
+        id_
+        for id_, node in graph.nodes.items()
+        if isinstance(node, doc.ScriptNode) and id_ not in graph.branches
+    )
     merging = graph.runs_side_by_side
 
     def function(id_: str, node: doc.NodeSpec) -> NodeFunction:
