@@ -17,7 +17,7 @@ from harness.dialects.loki.document import INITIAL_PROMPT
 from harness.dialects.loki.nodes import AgentContext, valid_lengths
 from harness.dialects.loki.routing import links
 from harness.dialects.loki.templates import is_path, paths
-from harness.dialects.loki.warnings import listed_keys, template_texts
+from harness.dialects.loki.warnings import template_texts, written_keys
 from harness.graph.declared import Declared, Schema
 from harness.graph.model import START
 
@@ -80,11 +80,7 @@ def _script_outputs(graph: doc.GraphFile) -> Mapping[str, Mapping[str, Schema]]:
                     reads.append((id_, key))
                     below.setdefault(key, []).append(rest)
     writes = {
-        id_: [
-            *node.state_updates,
-            *(listed_keys(getattr(node, "output_schema", None)) or ()),
-            *([node.as_, node.collect_into] if isinstance(node, doc.MapNode) else ()),
-        ]
+        id_: [*written_keys(node), *([node.as_] if isinstance(node, doc.MapNode) else ())]
         for id_, node in graph.nodes.items()
     }
     unset = [key for key in first_read(edges, reads, writes) if key != INITIAL_PROMPT]

@@ -20,6 +20,7 @@ from harness.dialects.loki.model_nodes import CONFIG, is_file_name, sibling_fold
 from harness.dialects.loki.routing import NEXT, AnswerExit, DeclaredEdge, declared_edges, links
 from harness.dialects.loki.templates import MISSPELLING_CUTOFF
 from harness.dialects.loki.tool_universe import SERVER, Functions, ToolUniverse, shared_file
+from harness.dialects.loki.warnings import written_keys
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
 from harness.source.display import did_you_mean, nearest
@@ -134,7 +135,7 @@ class Rules:
             if isinstance(beside, doc.ApprovalNode | doc.InputNode):
                 text = f"the {beside.type} node '{target}' cannot run beside others, after node '{id_}'"
                 yield self._problem("bad-branch", text, "nodes", id_, "next", index)
-            for key in _written_keys(beside):
+            for key in written_keys(beside):
                 first = writers.setdefault(key, target)
                 if first != target and key not in self.graph.reducers:
                     text = f"'{first}' and '{target}' run side by side after '{id_}', and both write '{key}'"
@@ -299,14 +300,6 @@ def _owning_sections_hint(key: Any) -> str:
     if len(titles) > 1:
         titles[-2:] = [" and ".join(titles[-2:])]
     return f"it is a key of {', '.join(titles)}" if titles else ""
-
-
-def _written_keys(node: doc.NodeSpec) -> list[str]:
-    """Return the state keys that a node is known to write."""
-    schema = getattr(node, "output_schema", None)
-    properties = schema.get("properties") if isinstance(schema, Mapping) else None
-    collected = [node.collect_into] if isinstance(node, doc.MapNode) else []
-    return [*dict.fromkeys([*node.state_updates, *(properties or ()), *collected])]
 
 
 def _has_manifest(folder: Path) -> bool:

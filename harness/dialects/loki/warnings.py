@@ -262,13 +262,10 @@ def _known_keys(graph: doc.GraphFile) -> tuple[list[str], bool]:
     """Return the keys that the graph sets, and True if it may set unknown keys too."""
     known, is_open = [doc.INITIAL_PROMPT, *graph.initial_state], False
     for node in graph.nodes.values():
-        known += node.state_updates
-        if isinstance(node, doc.MapNode):
-            known += [node.as_, node.collect_into]
+        known += written_keys(node)
+        known += [node.as_] if isinstance(node, doc.MapNode) else []
         schema = getattr(node, "output_schema", None)
-        listed = listed_keys(schema)
-        known += listed or ()
-        is_open |= isinstance(node, doc.ScriptNode) or (schema is not None and listed is None)
+        is_open |= isinstance(node, doc.ScriptNode) or (schema is not None and listed_keys(schema) is None)
     return known, is_open
 
 
@@ -276,6 +273,13 @@ def listed_keys(schema: Any) -> tuple[str, ...] | None:
     """Return the top-level keys under `properties` of a schema; None if it lists none."""
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     return tuple(map(str, properties)) if isinstance(properties, Mapping) and properties else None
+
+
+def written_keys(node: doc.NodeSpec) -> list[str]:
+    """Return the state keys that a node is known to write, each once."""
+    listed = listed_keys(getattr(node, "output_schema", None)) or ()
+    collected = [node.collect_into] if isinstance(node, doc.MapNode) else []
+    return list(dict.fromkeys([*node.state_updates, *listed, *collected]))
 
 
 def _plain_texts(graph: doc.GraphFile) -> Iterator[tuple[DocumentPath, str]]:
