@@ -20,7 +20,7 @@ class OAuthEndpoints(BaseModel, extra="forbid", strict=True, title="endpoints"):
 
 
 class PKCEPolicy(BaseModel, extra="forbid", strict=True, title="a PKCE policy"):
-    """How codes are exchanged."""
+    """The exchange of codes."""
 
     required: bool = True
     method: Literal["plain", "S256"] = "S256"
