@@ -110,7 +110,6 @@ _POINT: Final = "nodes/*@"
 _LOKI: Final = (
     Row("route", swap, _below(_POINT, "routes/*", "on_other", "next")),
     Row("route", drop, _below(_POINT, "routes/*", "next", "next/*")),
-    Row("state", drop, ["reducers/*"]),
     Row("state", value_of("overwrite"), ["reducers/*"]),
     Row("state", drop, _below(_POINT, "state_updates/*")),
     Row("state", change_default, ["initial_state/*", "variables/*/default"]),

@@ -72,6 +72,28 @@ nodes:
   sign: {type: approval, routes: {yes: end, no: ask}, on_other: ask}
   end: {type: end, output: "{{n}}"}
 """
+LOKI_SIDE_BY_SIDE = """\
+settings: {max_concurrency: 2}
+reducers: {n: append}
+nodes:
+  ask: {type: llm, enabled_skills: [charts], next: [one, two]}
+"""
+AGENTSPEC_TEAM = """\
+component_type: Swarm
+name: desk
+handoff: always
+first_agent: {$component_ref: clerk}
+relationships: [[{$component_ref: clerk}, {$component_ref: group}]]
+$referenced_components:
+  clerk:
+    component_type: Agent
+    name: clerk
+    llm_config: {component_type: LlmConfig, name: m, model_id: m, retry_policy: {max_attempts: 2}}
+    tools: [{component_type: RemoteTool, name: t, requires_confirmation: true, url_allow_list: [u]}]
+    toolboxes: [{component_type: MCPToolBox, name: box}]
+    transforms: [{component_type: MessageSummarizationTransform, name: short}]
+  group: {component_type: ManagerWorkers, name: group, workers: [{component_type: Agent, name: mason}]}
+"""
 LEAFMESH = """\
 agents:
   ask:
@@ -162,6 +184,36 @@ EXPECTED: Mapping[str, tuple[str, Version, str]] = {
         output nodes/end/output dropped end
         """,
     ),
+    "loki side by side": (
+        LOKI_SIDE_BY_SIDE,
+        "1.2",
+        """
+        route nodes/ask/next dropped ask
+        route nodes/ask/next/one dropped ask
+        route nodes/ask/next/two dropped ask
+        state reducers/n dropped -
+        call nodes/ask/enabled_skills/charts dropped ask
+        guard settings/max_concurrency raised -
+        """,
+    ),
+    "agentspec team": (
+        AGENTSPEC_TEAM,
+        "1.1",
+        """
+        call $referenced_components/clerk/tools/t dropped -
+        call $referenced_components/clerk/tools/t/name renamed -
+        call $referenced_components/clerk/llm_config/model_id other -
+        route relationships/0 dropped -
+        route $referenced_components/group/workers/mason dropped -
+        route handoff dropped -
+        call $referenced_components/clerk/toolboxes/box dropped -
+        call $referenced_components/clerk/transforms/short dropped -
+        guard $referenced_components/clerk/llm_config/retry_policy dropped -
+        guard $referenced_components/clerk/tools/t/requires_confirmation dropped -
+        guard $referenced_components/clerk/tools/t/url_allow_list dropped -
+        guard $referenced_components/clerk/llm_config/retry_policy/max_attempts raised -
+        """,
+    ),
     "leafmesh": (
         LEAFMESH,
         "templated",
@@ -184,7 +236,7 @@ EXPECTED: Mapping[str, tuple[str, Version, str]] = {
 
 def changes(document: Document, dialect: str) -> list[tuple[str, Place, Change]]:
     found: list[tuple[str, Place, Change]] = []
-    for row in DIALECTS[dialect]:
+    for row in DIALECTS[dialect.partition(" ")[0]]:
         at = [place for pattern in row.patterns for place in places(document, pattern)]
         if row.variation is swap:
             groups = {place.owner: [each for each in at if each.owner == place.owner] for place in at}
