@@ -97,6 +97,9 @@ class SourceError(HarnessError):
             self.code = self.problems[0].code
         super().__init__("\n".join(str(p) for p in self.problems))
 
+    def __reduce__(self) -> tuple[type[SourceError], tuple[tuple[Problem, ...]]]:
+        return type(self), (self.problems,)  # another process may raise it again
+
 
 class FormatError(SourceError):
     """A scenario file, a setting or an argument that is not valid."""

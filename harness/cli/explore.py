@@ -12,6 +12,7 @@ import click
 
 from harness.cli import completion
 from harness.cli import output as exit_code
+from harness.cli.interruption import raised_once
 from harness.cli.options import (
     Parsed,
     chosen_settings,
@@ -21,7 +22,7 @@ from harness.cli.options import (
     words_option,
 )
 from harness.cli.output import check_writable, deliver_json, print_problems
-from harness.errors import FormatError, HarnessError, ManifestError, Problem
+from harness.errors import FormatError, ManifestError, Problem
 from harness.scenario import SUFFIXES
 from harness.settings import Projects
 from harness.source.display import did_you_mean, printable
@@ -38,8 +39,8 @@ Exit codes:
   0  nothing was found
   1  a finding: its scenario file says what happens
   2  a file or an argument is wrong
-  3  it could not be explored: the manifest is refused, or something is called
-     that cannot be drawn
+  3  a part of it could not be explored: the manifest is refused, something is
+     called that cannot be drawn, a process ended, or it was interrupted
 """
 
 
@@ -124,6 +125,8 @@ def command(
     except ManifestError as error:
         print_problems(error.problems)
         return exit_code.NOT_JUDGED
+    if not subjects:
+        raise FormatError(Problem("no-scenarios", "nothing is explored: each selected scenario is skipped"))
     at_once = min(threads_of(jobs, projects), STREAMS)
     plan = Plan(
         runs=None if seconds is not None else runs or DEFAULT_RUNS,
@@ -135,35 +138,28 @@ def command(
     project = projects.around(Path.cwd()).project
     folder = out or Path(relative_path(project, Path.cwd())) / "scenarios" / "found"
     done: list[Explored] = []
-    for subject in subjects:
-        try:
-            made = explore(
-                subject,
-                plan,
-                projects,
-                project,
-                out=folder,
-                cover=cover,
-                progress=report.progress,
-                open_executor=partial(executor_of, jobs or 1, projects, subject.scenario),
-            )
-        except ManifestError as error:
-            report.stop()
-            print_problems(error.problems)
-            return exit_code.NOT_JUDGED
-        except HarnessError as error:
-            report.stop()
-            told = printable(f"{subject.name}: {error}", keep_newlines=True)
-            click.echo(f"error: {told}", err=True)
-            return exit_code.NOT_JUDGED
+    try:
+        with raised_once():
+            for subject in subjects:
+                done.append(
+                    explore(
+                        *(subject, plan, projects, project),
+                        out=folder,
+                        cover=cover,
+                        watch=report.progress,
+                        open_executor=partial(executor_of, jobs or 1, projects, subject.scenario),
+                    )
+                )
+                report.show(done[-1])
+                if done[-1].interrupted:
+                    break
+    except ManifestError as error:
         report.stop()
-        report.show(made)
-        done.append(made)
-        if made.interrupted:
-            break
+        print_problems(error.problems)
+        return exit_code.NOT_JUDGED
     if json_file is not None:
         deliver_json(json.dumps(as_json(done, seed), ensure_ascii=False, indent=2), json_file)
-    if done[-1].interrupted:
+    if any(each.interrupted or each.problems for each in done):
         return exit_code.NOT_JUDGED
     return exit_code.FAILED if any(each.findings for each in done) else exit_code.OK
 
@@ -197,6 +193,8 @@ def _subjects(targets: Sequence[str], agent: str | None, words: str, projects: P
         for scenario in selection.scenarios:
             if scenario.skip is None:
                 yield of_scenario(scenario, projects.of(scenario.file))
+            else:
+                click.echo(f"skipped: {printable(f'{scenario.id}: {scenario.skip}')}", err=True)
 
 
 def _names_scenarios(target: str) -> bool:

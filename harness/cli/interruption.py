@@ -7,12 +7,13 @@ A run stops between two scenarios, where nothing is half written. If a scenario 
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, Final
 
 from harness.time.alarms import Alarm
+from harness.time.real import real
 
 PATIENCE_S: Final = 3.0
 """Real seconds a scenario gets to end by itself."""
@@ -57,13 +58,46 @@ def between_scenarios() -> Iterator[Interruption]:
     In threads other than the main one, which get no signals, this does nothing.
     """
     interruption = Interruption()
+    with _handled(interruption.on_signal):
+        try:
+            yield interruption
+        finally:
+            interruption.end()
+
+
+@contextmanager
+def _handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     before: dict[signal.Signals, Any] = {}
     with suppress(ValueError):
         for one in _REQUESTS:
-            before[one] = signal.signal(one, interruption.on_signal)
+            before[one] = signal.signal(one, handler)
     try:
-        yield interruption
+        yield
     finally:
-        interruption.end()
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for one, former in before.items():
+            signal.signal(one, former)
+
+
+_SAME_S: Final = 1.0
+"""Real seconds in which requests to end count as one: `timeout` sends SIGTERM to a process, and to its group."""
+
+
+@contextmanager
+def raised_once() -> Iterator[None]:
+    """Raise KeyboardInterrupt on SIGINT and SIGTERM, once for requests that follow each other at once.
+
+    In threads other than the main one, which get no signals, this does nothing.
+    """
+    last = -_SAME_S
+
+    def on_signal(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal last
+        before, last = last, real.monotonic()
+        if last - before >= _SAME_S:
+            from harness.scenario.real_limit import progress
+
+            progress.stopped = True
+            progress.raise_if_stopped()
+
+    with _handled(on_signal):
+        yield

@@ -106,14 +106,28 @@ class Attempts:
 
         Raises:
             FormatError: something is called that cannot be drawn (code `cannot-draw`).
+            KeyboardInterrupt: it was asked to end.
+            BaseException: what `choose` raised. The code of the agent may have caught it.
         """
-        draw = Draw(choose, self._mined, self._declared, self.plan.faults if self.draws_faults else ())
+        raised: list[BaseException] = []
+
+        def choose_or_end(below: int) -> int:
+            try:
+                return choose(below)
+            except BaseException as error:
+                raised.append(error)
+                raise
+
+        draw = Draw(choose_or_end, self._mined, self._declared, self.plan.faults if self.draws_faults else ())
         given = [] if self._scenario.turns[0].input is not MISSING else list(inputs(draw))
         turns = tuple(Turn(input=value) for value in given) or self._scenario.turns
-        laws = self.plan.laws.invariants  # in place of what one conversation is expected to do
-        scenario = replace(self._scenario, turns=turns, conversation=len(turns) > 1, expect=laws)
+        expect = self.plan.laws.invariants  # in place of what one conversation is expected to do
+        scenario = replace(self._scenario, turns=turns, conversation=len(turns) > 1, expect=expect)
         drawn = Drawn(draw, self._most_visits)
         result = self._run(scenario, drawn)
+        progress.raise_if_stopped()
+        if raised:
+            raise raised[0]
         events = result.trace.events if result.trace is not None else []
         if not self.shape and (graph := result.graph or self._graph).nodes:
             self.shape = graph_shape(graph, shown_path(self._scenario.manifests[0]))
@@ -122,7 +136,8 @@ class Attempts:
             raise _cannot_draw(drawn.problem or str((error or {})["message"]))
         if result.observed.status == "timeout" and drawn.is_silent:  # a person may take as long
             return Run(result, drawn, given, None, features_of(events))
-        broken = breach(result.observed, result.graph or self._graph, events, self.plan.laws)
+        graph, laws = result.graph or self._graph, self.plan.laws
+        broken = breach(result.observed, graph, events, laws, bool(drawn.faults))
         return Run(result, drawn, given, broken, features_of(events))
 
     def _run(self, scenario: Scenario, drawn: Drawn) -> RunResult:

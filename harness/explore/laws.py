@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from harness.errors import Span
@@ -59,9 +59,14 @@ class Breach:
     expect: Mapping[str, Any] = field(default_factory=dict)
 
 
-def breach(observed: Observation, graph: Graph, events: Sequence[Event], laws: Exploration) -> Breach | None:
-    """Return what a run broke first; None if it broke nothing."""
-    return next(_breaches(observed, graph, events, laws), None)
+def breach(
+    observed: Observation, graph: Graph, events: Sequence[Event], laws: Exploration, has_faults: bool
+) -> Breach | None:
+    """Return what a run broke first; None if it broke nothing. `has_faults`: a fault was drawn in it."""
+    found = next(_breaches(observed, graph, events, laws), None)
+    if found is not None and found.type == "crash" and has_faults:
+        return replace(found, type="unhandled-fault")
+    return found
 
 
 def _breaches(

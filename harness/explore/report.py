@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from textwrap import dedent
 from typing import Any, Final
 
@@ -11,7 +10,8 @@ from rich.live import Live
 from rich.text import Text
 
 from harness.authoring.writer import scenario_text
-from harness.explore.exploration import Explored, Finding, Merged
+from harness.explore.exploration import Explored, Merged
+from harness.explore.findings import Finding
 from harness.explore.subject import Subject
 from harness.explore.unreached import PARTS, coverage
 from harness.report.console import open_console
@@ -66,8 +66,9 @@ class Report:
 
     def show(self, done: Explored) -> None:
         """Show the result."""
+        self.stop()
         self._line(done.subject.name, "bold")
-        for file, finding in done.findings.items():
+        for finding in done.findings:
             broken = finding.breach
             self._line(f"  {broken.type}  {broken.where or ''}  {broken.cause}", "red")
             for text in _world(finding).splitlines()[:_MOST_LINES]:
@@ -75,7 +76,8 @@ class Report:
             until = (
                 f"found after {plural(finding.runs_until, 'run')}" if finding.runs_until else "known before"
             )
-            self._line(f"    {shown_path(file)}  ({plural(finding.steps, 'step')}, {until})")
+            place = finding.reason or shown_path(finding.file)
+            self._line(f"    {place}  ({plural(finding.steps, 'step')}, {until})")
         if done.unreached:
             self._line("  never reached:")
         for each in done.unreached[:_MOST_UNREACHED]:
@@ -84,6 +86,8 @@ class Report:
             self._line(f"    … and {more} more") if more > 0 else None
         for note in done.notes:
             self._line(f"  note: {note}", "yellow")
+        for problem in done.problems:
+            self._line(f"  not explored: {problem}", "red")
         if done.covered:
             self._line(
                 f"  {plural(len(done.covered), 'scenario')} that take all that was reached were written"
@@ -123,12 +127,13 @@ def as_json(explored: Sequence[Explored], seed: int) -> dict[str, Any]:
             for each in explored
             for part in each.unreached
         ],
-        "findings": [_finding(file, found) for each in explored for file, found in each.findings.items()],
+        "findings": [_finding(found) for each in explored for found in each.findings],
         "notes": [note for each in explored for note in each.notes],
+        "problems": [problem for each in explored for problem in each.problems],
     }
 
 
-def _finding(file: Path, found: Finding) -> dict[str, Any]:
+def _finding(found: Finding) -> dict[str, Any]:
     return {
         "id": found.id,
         "cause": found.breach.cause,
@@ -136,6 +141,7 @@ def _finding(file: Path, found: Finding) -> dict[str, Any]:
         "where": found.breach.where,
         "runs_until": found.runs_until,
         "seconds": round(found.seconds, 3),
-        "scenario": shown_path(file),
+        "scenario": None if found.reason else shown_path(found.file),
+        "reason": found.reason or None,
         "steps": found.steps,
     }

@@ -6,7 +6,7 @@ differ from machine to machine, are off, and its shrinking ends after a number o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -49,7 +49,6 @@ class Found:
     choices: bytes
     events: list[Event]
     size: Size
-    faults: Sequence[tuple[str, str, str]]
     runs_until: int
     seconds: float
 
@@ -214,10 +213,7 @@ class Stream:
             self._known.add(run.breach.key)
             seconds = real.monotonic() - self._began
             self.tell(
-                Found(
-                    *(self.number, run.breach, choices.choices, run.events, run.size, run.drawn.faults),
-                    *(self._runs, seconds),
-                )
+                Found(self.number, run.breach, choices.choices, run.events, run.size, self._runs, seconds)
             )
 
     def _count(self, run: Run) -> None:
@@ -256,9 +252,7 @@ def shrunk(found: Found, attempts: Attempts) -> Found:
         runs, visits = runs + 1, visits + sum(run.result.observed.visits.values())
         if run.breach is not None and run.breach.key == found.breach.key:
             if run.size < best.size:
-                best = replace(
-                    best, breach=run.breach, events=run.events, size=run.size, faults=run.drawn.faults
-                )
+                best = replace(best, breach=run.breach, events=run.events, size=run.size)
             if runs < _SHRINKING and visits < _SHRINKING_VISITS:
                 raise _Broken
         if runs >= _SHRINKING or visits >= _SHRINKING_VISITS:

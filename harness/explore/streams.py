@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from harness.dialects.load import load_graph
-from harness.errors import FormatError, ManifestError, Problem, SourceError, WorkerDied
+from harness.errors import ManifestError, SourceError, WorkerDied
 from harness.explore.attempt import Attempts, Plan
 from harness.explore.search import Cover, Found, Reached, Stream, Tell, shrunk
 from harness.scenario import app_process
 from harness.scenario.model import Scenario, load_request
+from harness.scenario.outcome import Outcome
 from harness.settings import Projects, Settings
 from harness.workers.executor import OpenExecutor
 
@@ -31,48 +31,35 @@ def run_tasks(
     projects: Projects,
     open_executor: OpenExecutor,
     tell: Tell,
-) -> None:
-    """Do these tasks, and tell what they find and have done.
+) -> list[str]:
+    """Do these tasks, tell what they find and have done, and return why some of them ended before.
 
     Raises:
-        SourceError: the search is not possible.
+        ManifestError: the manifest is refused.
         KeyboardInterrupt: it was asked to end.
     """
+    problems: dict[str, None] = {}
+
+    def receive(told: Any) -> None:
+        if isinstance(told, ManifestError):
+            raise told
+        if isinstance(told, Found | Reached | Cover):
+            tell(told)
+        else:  # an error, its text, or the outcome of a process that died
+            error = told.observed.error if isinstance(told, Outcome) else None
+            problems[error["message"] if error else str(told)] = None
+
     work = partial(_work, plan, tuple(tasks))
     executor = open_executor(work) if len(tasks) > 1 else None
     if executor is None:
         for number in range(len(tasks)):
-            work(number, scenario, projects.of(scenario.file), partial(_received, tell))
-        return
+            work(number, scenario, projects.of(scenario.file), receive)
+        return list(problems)
     with closing(executor):
         for result in executor.run([scenario] * len(tasks)):
             if result.outcome is not None:
-                _received(tell, result.outcome)
-
-
-@dataclass(frozen=True)
-class _Refused:
-    """The error of a task, which another process can raise again."""
-
-    of_manifest: bool
-    problems: tuple[Problem, ...]
-
-    def error(self) -> SourceError:
-        return (ManifestError if self.of_manifest else FormatError)(self.problems)
-
-
-def _received(tell: Tell, told: Any) -> None:
-    """Pass on what a task tells, and raise its error."""
-    if isinstance(told, _Refused):
-        raise told.error()
-    if isinstance(told, Found | Reached | Cover):
-        tell(told)
-    else:  # the outcome of a process that died: what it did not search is not known to be sound
-        raise _died(told.observed.error["message"]).error()
-
-
-def _died(text: str) -> _Refused:
-    return _Refused(False, (Problem(WorkerDied.code, text),))
+                receive(result.outcome)
+    return list(problems)
 
 
 def _work(
@@ -86,13 +73,12 @@ def _work(
     """Do a task. An error is told, not raised: the process may be another one."""
     scenario = scenario.whole()
     do = partial(_do, plan, tasks[number], scenario, settings)
-    if app_process.concerns(scenario):
-        try:
-            app_process.told_by(do, tell)
-        except WorkerDied as error:
-            tell(_died(str(error)))
-    else:
-        do(tell)
+    if not app_process.concerns(scenario):
+        return do(tell)
+    try:
+        app_process.told_by(do, tell)
+    except WorkerDied as error:
+        tell(str(error))
 
 
 def _do(plan: Plan, task: Task, scenario: Scenario, settings: Settings, tell: Callable[[Any], None]) -> None:
@@ -104,4 +90,4 @@ def _do(plan: Plan, task: Task, scenario: Scenario, settings: Settings, tell: Ca
         else:
             Stream(task, attempts, tell).search()
     except SourceError as error:
-        tell(_Refused(isinstance(error, ManifestError), tuple(error.problems)))
+        tell(error)

@@ -12,7 +12,7 @@ from harness.authoring.target import Target
 from harness.authoring.trial import run_trial
 from harness.authoring.writer import file_text
 from harness.dialects.registry import agents_of
-from harness.errors import FormatError, Problem, SourceError
+from harness.errors import FormatError, Problem
 from harness.explore.written import Keys
 from harness.graph.declared import Declared
 from harness.graph.model import Graph
@@ -22,6 +22,7 @@ from harness.scenario.app_process import graph_outside_runs, is_app
 from harness.scenario.load import load_file
 from harness.scenario.model import Exploration, Scenario
 from harness.scenario.outcome import Outcome
+from harness.scenario.real_limit import progress
 from harness.settings import Projects, Settings
 from harness.source.display import did_you_mean
 from harness.source.document import parse, shown_path
@@ -82,12 +83,15 @@ class Subject:
         """Return the other keys of a file with its scenarios."""
         return {"harness": 1, "manifest": self._setting.manifest_from(file.parent)}
 
-    def trial(self, file: Path, keys: Keys) -> Outcome | None:
-        """Return the outcome of a scenario as if the file had it; None if it is not valid."""
-        try:
-            [outcome] = run_trial(file, self.head(file), keys, self.settings)
-        except SourceError:
-            return None
+    def trial(self, file: Path, keys: Keys) -> Outcome:
+        """Return the outcome of a scenario as if the file had it.
+
+        Raises:
+            SourceError: it is not valid.
+            KeyboardInterrupt: it was asked to end.
+        """
+        [outcome] = run_trial(file, self.head(file), keys, self.settings)
+        progress.raise_if_stopped()
         return outcome
 
     def write(self, file: Path, scenarios: list[Keys]) -> None:

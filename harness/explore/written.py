@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from harness.authoring.from_trace import with_entries
 from harness.authoring.world import exchanges, given_in, world_of
+from harness.errors import SourceError
 from harness.graph.declared import Declared
 from harness.graph.effects import EFFECTS
 from harness.graph.trace import Event
@@ -87,10 +88,11 @@ def shortened(keys: Keys, declared: Declared, is_same: Callable[[Keys], bool]) -
             break
         shorter = _without(keys, parts[at])
         trials += 1
-        if is_same(shorter):
-            keys = shorter
-        else:
-            at += 1
+        try:
+            found = is_same(shorter)
+        except SourceError:  # without the part, it is no valid scenario
+            found = False
+        keys, at = (shorter, at) if found else (keys, at + 1)
     return keys
 
 

@@ -10,13 +10,14 @@ import pytest
 from harness.plugin.options import projects_of
 
 if TYPE_CHECKING:
+    from harness.explore.findings import Finding
     from harness.scenario.model import Scenario
 
 OPTION = "harness_explore"
 
 
 class Broken(Exception):
-    """Findings of an exploration, each with its scenario file."""
+    """Findings of an exploration, each with its scenario file, and why a part of it did not take place."""
 
 
 class ExploredItem(pytest.Item):
@@ -35,7 +36,7 @@ class ExploredItem(pytest.Item):
         """Explore the scenario.
 
         Raises:
-            Broken: something was found.
+            Broken: something was found, or could not be searched.
             HarnessError: it cannot be explored.
         """
         from harness.explore.attempt import Plan
@@ -53,12 +54,12 @@ class ExploredItem(pytest.Item):
             settings.project,
             out=settings.project / "scenarios" / "found",
             cover=None,
-            progress=lambda _subject, _merged: None,
+            watch=lambda _subject, _merged: None,
         )
         if done.interrupted:
             raise KeyboardInterrupt
-        if done.findings:
-            raise Broken("\n".join(_told(file, found.breach) for file, found in done.findings.items()))
+        if done.findings or done.problems:
+            raise Broken("\n".join([*map(_told, done.findings), *done.problems]))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show findings, and errors of the harness, without a traceback."""
@@ -74,8 +75,9 @@ class ExploredItem(pytest.Item):
         return self.path, self.scenario.span.line - 1, self.name
 
 
-def _told(file: Path, broken: Any) -> str:
+def _told(finding: Finding) -> str:
     from harness.source.document import shown_path
 
+    broken = finding.breach
     where = f"{broken.where}  " if broken.where else ""
-    return f"{broken.type}  {where}{broken.cause}\n  {shown_path(file)}"
+    return f"{broken.type}  {where}{broken.cause}\n  {finding.reason or shown_path(finding.file)}"

@@ -202,6 +202,15 @@ class Progress:
         if self.listener is not None:
             self.listener("")
 
+    def raise_if_stopped(self) -> None:
+        """Raise the KeyboardInterrupt that told a run to end, if one did.
+
+        Raises:
+            KeyboardInterrupt: it did.
+        """
+        if self.stopped:
+            raise KeyboardInterrupt
+
     def watch(self, trace: Trace) -> None:
         """Follow the run in this trace."""
         self.trace = trace

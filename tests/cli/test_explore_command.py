@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from signal import SIGTERM
 from typing import Any
 
 import pytest
@@ -104,7 +105,9 @@ def test_the_json_has_runs_coverage_and_findings(agent: Any, invoke: Invoke) -> 
     assert found["coverage"] == {"nodes": [3, 3], "edges": [5, 6], "branches": [4, 4]}
     assert [(each["kind"], each["name"]) for each in found["unreached"]] == [("edge", "refund -> __end__")]
     [finding] = found["findings"]
-    assert finding.keys() == {"id", "cause", "type", "where", "runs_until", "seconds", "scenario", "steps"}
+    assert finding.keys() == {
+        *("id", "cause", "type", "where", "runs_until", "seconds", "scenario", "reason", "steps")
+    }
     assert (finding["type"], finding["steps"]) == ("crash", 2)
     assert Path(finding["scenario"]).is_file()
     assert 0 < finding["runs_until"] <= 240
@@ -294,7 +297,64 @@ def test_an_agent_that_ends_its_process_is_not_explored(write: WriteFile, invoke
     done = invoke("explore", "ends.py:run", "--runs", "8", "-j", jobs)
 
     assert done.exit_code == 3
-    assert "ends.py:run: the process that ran this scenario left with 3" in done.output
+    assert "not explored: the process that ran this scenario left with 3" in done.output
+
+
+ENDS_SOMETIMES = """
+import os
+def run(input: str) -> str:
+    if not input:
+        os._exit(3)
+    return {"ok": "1"}[input]
+"""
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_what_other_processes_found_is_kept_when_one_ends(
+    write: WriteFile, invoke: Invoke, jobs: str
+) -> None:
+    write("ends.py", ENDS_SOMETIMES)
+
+    done = invoke("explore", "ends.py:run", "--runs", "160", "-j", jobs, "--json", "found.json")
+
+    found = json.loads(Path("found.json").read_text())
+    assert done.exit_code == 3
+    assert found["problems"] == ["the process that ran this scenario left with 3"]
+    assert [each["cause"] for each in found["findings"]] == ["KeyError in 'run': 'run'"]
+    assert Path(found["findings"][0]["scenario"]).is_file()
+
+
+COUNTS_RUNS = """
+from json import JSONDecoder
+def run(input: str) -> str:
+    JSONDecoder.runs = getattr(JSONDecoder, "runs", 0) + 1
+    if JSONDecoder.runs > 1:
+        raise ValueError("too many")
+    return input
+"""
+
+
+def test_a_finding_that_no_scenario_shows_is_listed_with_the_reason(write: WriteFile, invoke: Invoke) -> None:
+    write("counts.py", COUNTS_RUNS)
+
+    done = invoke("explore", "counts.py:run", "--runs", "24", "--json", "found.json")
+
+    [finding] = json.loads(Path("found.json").read_text())["findings"]
+    assert (done.exit_code, finding["scenario"]) == (1, None)
+    assert finding["reason"].startswith("its scenario passes: what other runs left behind in the process")
+    assert finding["reason"] in done.output
+    assert not Path("scenarios").exists()
+
+
+def test_scenarios_that_are_skipped_are_told(agent: Any, write: WriteFile, invoke: Invoke) -> None:
+    agent(SOUND)
+    write("half.scenario.yaml", HALF.replace("EXPLORE", "never: [refund]\n    skip: not yet"))
+
+    done = invoke("explore", "half.scenario.yaml")
+
+    assert done.exit_code == 2
+    assert "skipped: half.scenario.yaml::money back: not yet" in done.output
+    assert "nothing is explored: each selected scenario is skipped" in done.output
 
 
 def test_without_its_extra_it_says_what_to_install(
@@ -328,3 +388,16 @@ def test_ctrl_c_keeps_what_was_found(agent: Any, tmp_path: Path) -> None:
     assert code == 3
     assert "interrupted after" in shown
     assert [file.name[:18] for file in (tmp_path / "scenarios/found").iterdir()] == ["desk-crash-refund-"]
+
+
+def test_sigterm_keeps_what_was_found_and_writes_the_json(agent: Any, tmp_path: Path) -> None:
+    agent(DEFECT)
+    command = ("explore", "desk.yaml", "--time", "600", "--json", "found.json")
+
+    with Terminal(Project(tmp_path), "harness", *command) as terminal:
+        terminal.signal_after("1 finding", SIGTERM)
+        _, code = terminal.end()
+
+    assert code == 3
+    [finding] = json.loads((tmp_path / "found.json").read_text())["findings"]
+    assert (tmp_path / finding["scenario"]).is_file()

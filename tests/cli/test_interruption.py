@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from harness.cli.interruption import raised_once
+from harness.scenario.real_limit import progress
 from tests.cli.fixtures import Invoke, WriteSuite
 from tests.forked import Process
 from tests.isolation.project import FLOW
@@ -118,3 +120,11 @@ def test_an_interrupt_abandons_a_tool_that_never_returns(
         stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == code
     assert stderr.startswith("interrupted") or "KeyboardInterrupt" in stdout
+
+
+def test_a_request_to_end_that_is_repeated_at_once_is_raised_once() -> None:
+    with raised_once():
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)  # `timeout` sends it to the process, then to its group
+    progress.stopped = False

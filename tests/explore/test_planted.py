@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.explore.attempt import Plan
+from harness.dialects.load import load_graph
+from harness.explore.attempt import Attempts, Plan
 from harness.explore.drawn import KINDS_OF_FAULTS
 from harness.explore.exploration import Explored, explore
 from harness.explore.subject import of_manifest
 from harness.scenario.load import load_file
+from harness.scenario.model import load_request
 from harness.scenario.outcome import Outcome
 from harness.scenario.run import run_scenario
 from harness.settings import Projects, Settings
@@ -174,7 +176,7 @@ def explored(folder: Path, name: str, text: str, runs: int) -> Explored:
         folder,
         out=folder / "found",
         cover=None,
-        progress=lambda _subject, _merged: None,
+        watch=lambda _subject, _merged: None,
     )
 
 
@@ -182,7 +184,7 @@ def explored(folder: Path, name: str, text: str, runs: int) -> Explored:
 def test_a_planted_defect_is_found_and_its_scenario_fails(defect: str, tmp_path: Path) -> None:
     name, text, kind, node = PLANTED[defect]
     done = explored(tmp_path, name, text, RUNS)
-    found = {file: finding.breach for file, finding in done.findings.items()}
+    found = {finding.file: finding.breach for finding in done.findings}
     assert (kind, True) in [(breach.type, node in breach.cause) for breach in found.values()], found
     for file in found:
         [outcome] = run_file(file)
@@ -192,9 +194,39 @@ def test_a_planted_defect_is_found_and_its_scenario_fails(defect: str, tmp_path:
 @pytest.mark.parametrize("name", SOUND)
 def test_nothing_is_found_in_a_sound_agent(name: str, tmp_path: Path) -> None:
     done = explored(tmp_path, *SOUND[name], RUNS)
-    assert [finding.breach for finding in done.findings.values()] == []
+    assert [finding.breach for finding in done.findings] == []
 
 
 def test_a_drawn_text_that_the_manifest_has_does_not_split_a_finding(tmp_path: Path) -> None:
     done = explored(tmp_path, "w.yaml", YAGRA % ("}", LABELLED), 120)
     assert len(done.findings) == 1
+
+
+CATCHES_ALL = """
+import asyncio
+from langchain.chat_models import init_chat_model
+async def run(input: str) -> str:
+    calls = [init_chat_model("openai:m").ainvoke(input)]
+    return str(await asyncio.gather(*calls, return_exceptions=True))
+"""
+
+
+class Stop(BaseException):
+    pass
+
+
+def test_what_ends_the_drawing_reaches_the_search_through_code_that_catches_all(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(CATCHES_ALL, encoding="utf-8")
+    [subject] = of_manifest(tmp_path / "app.py:run", None, Projects())
+    graph = load_graph(load_request(subject.scenario, subject.settings), subject.scenario.dialect)
+    attempts = Attempts(subject.scenario, subject.settings, graph, Plan(1, None, 0, ()))
+    left = ["input", "word", "turns", "stubborn", "kind of the reply", "word"]
+
+    def choose(_below: int) -> int:
+        if left.pop(0) == "kind of the reply":
+            raise Stop
+        return 0
+
+    with pytest.raises(Stop):
+        attempts.make(choose)
+    assert left == ["word"]

@@ -221,12 +221,21 @@ class Terminal:
 
     def type_after(self, shown: str, line: str, end: str = "\n") -> None:
         """Wait until this text is shown, and type a line."""
+        self._wait_for(shown)
+        os.write(self._ours, (line + end).encode())
+        self._ctrl_c = "\x03" in line + end
+
+    def signal_after(self, shown: str, *numbers: int) -> None:
+        """Wait until this text is shown, and send signals to the command."""
+        self._wait_for(shown)
+        for number in numbers:
+            self._process.send_signal(number)
+
+    def _wait_for(self, shown: str) -> None:
         seen = len(self._shown)
         while shown.encode() not in self._shown[seen:]:
             if not self._read():
                 raise AssertionError(f"it ended without asking:\n{self._shown.decode()}")
-        os.write(self._ours, (line + end).encode())
-        self._ctrl_c = "\x03" in line + end
 
     def end(self) -> tuple[str, int]:
         """Return all that was shown, after the end of the command, and the exit code."""

@@ -1,0 +1,174 @@
+"""Findings: what broke a law, and the shortest scenario that shows it again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from harness.errors import SourceError
+from harness.explore.known import Known
+from harness.explore.laws import Breach, breach, check_of, failure
+from harness.explore.search import Found
+from harness.explore.subject import Subject
+from harness.explore.written import Keys, forever, keys_of, shortened
+from harness.graph.effects import EFFECTS
+from harness.report.traces import restored
+from harness.scenario import SUFFIXES
+from harness.scenario.load import load_file
+from harness.scenario.outcome import Outcome
+from harness.scenario.run import run_scenario
+from harness.source.display import clip
+
+_MOST_VISITS: Final = 60_000
+"""Visits of nodes in which the scenario of a finding is shortened: that of an endless run takes many."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A breach, with the scenario that shows it.
+
+    Attributes:
+        id: of its cause, the same in every search.
+        breach: what broke which law.
+        keys: the scenario.
+        runs_until: the runs of all streams before it was found; 0 if it was known before.
+        seconds: the real seconds until then.
+        file: where the scenario is written.
+        reason: why no scenario shows it, and none is written; "" if one does.
+    """
+
+    id: str
+    breach: Breach
+    keys: Keys
+    runs_until: int
+    seconds: float
+    file: Path
+    reason: str
+
+    @property
+    def steps(self) -> int:
+        """The inputs and answers of its scenario."""
+        world = (self.keys.get(effect.key) for effect in EFFECTS.values())
+        return (len(self.keys.get("turns", ())) or 1) + sum(map(_answers, world))
+
+
+def _answers(value: Any) -> int:
+    if isinstance(value, Mapping):
+        return sum(map(_answers, value.values())) if value.keys() - {"return", "times", "args"} else 1
+    return len(value) if isinstance(value, list) else 0
+
+
+def unconfirmed(found: Found, subject: Subject, out: Path) -> Finding:
+    """Return a finding whose scenario has not been run."""
+    broken = found.breach
+    keys: Keys = {
+        "name": clip(f"{broken.type}: {broken.cause}", 100),
+        "description": "Found by `harness explore`. It fails until the agent is mended.",
+        **subject.keys_for(found.events),
+        **keys_of(found.events, subject.is_app, subject.world),
+        "expect": dict(broken.expect) or {"status": "completed"},
+    }
+    file = _file(identity(broken), subject, out)
+    return Finding(identity(broken), broken, keys, found.runs_until, found.seconds, file, _NOT_RUN)
+
+
+def confirmed(finding: Finding, subject: Subject) -> Finding | None:
+    """Return a finding with the shortest scenario that shows it, or why none does.
+
+    None if a run that seemed endless ends, beyond the limit of the search.
+    """
+    broken, visits = finding.breach, 0
+
+    def why_not(keys: Keys) -> str:
+        """Return what a scenario does instead of showing it; "" if it shows it."""
+        nonlocal visits
+        if visits > _MOST_VISITS:
+            return _NOT_RUN
+        try:
+            outcome = subject.trial(finding.file, {**keys, "allow_unused": True})
+        except SourceError as error:
+            return f"its scenario is not valid: {str(error).splitlines()[0]}"
+        visits += sum(outcome.observed.visits.values())
+        if shows(outcome, broken):
+            return ""
+        failed = outcome.observed.error
+        wrong = failed["message"] if failed else " ".join(x.message for x in outcome.checks if not x.passed)
+        return _PASSES if outcome.verdict == "passed" else f"its scenario fails otherwise: {clip(wrong, 200)}"
+
+    keys, reasons = finding.keys, []
+    for each in [*(forever(keys, only) for only in (True, False) if broken.type == "endless"), keys]:
+        reasons.append(why_not(each))
+        if not reasons[-1]:
+            keys = shortened(each, subject.declared, lambda shorter: not why_not(shorter))
+            return replace(finding, keys=keys, reason="")
+    if broken.type == "endless" and _PASSES in reasons[1:]:
+        return None
+    return replace(finding, reason=reasons[-1])
+
+
+_NOT_RUN: Final = "its scenario was not run: the search was interrupted"
+_PASSES: Final = "its scenario passes: what other runs left behind in the process may be the cause"
+
+
+def identity(broken: Breach) -> str:
+    """Return the id of a breach: words for people, and a digest of its cause."""
+    words = re.sub(r"[^a-z0-9]+", "-", f"{broken.type} {broken.about}".lower()).strip("-")
+    return f"{words[:50].rstrip('-')}-{sha256(broken.key.encode()).hexdigest()[:6]}"
+
+
+def shows(outcome: Outcome, broken: Breach) -> bool:
+    """True if the run of a scenario fails by this breach."""
+    if outcome.verdict != "failed":
+        return False
+    if not broken.expect:
+        return (
+            outcome.observed.status in ("failed", "timeout") and failure(outcome.observed).key == broken.key
+        )
+    return any(not each.passed and check_of(each, broken.expect) for each in outcome.checks)
+
+
+def still_shown(known: Known, subject: Subject, out: Path) -> Iterator[Finding]:
+    """Yield the findings of earlier explorations that the agent still shows."""
+    for id_, keys in known.scenarios.items():
+        file = _file(id_, subject, out)
+        try:
+            outcome = subject.trial(file, keys)
+        except SourceError:
+            continue
+        events = [*restored(outcome.events)]
+        broken = breach(
+            outcome.observed, subject.graph, events, subject.laws, id_.startswith("unhandled-fault")
+        )
+        if outcome.verdict == "failed" and broken is not None and identity(broken) == id_:
+            yield Finding(id_, broken, keys, 0, 0.0, file, "")
+
+
+def _file(id_: str, subject: Subject, out: Path) -> Path:
+    return out / f"{subject.manifest.name.partition(':')[0].partition('.')[0]}-{id_}{SUFFIXES[0]}"
+
+
+def written(finding: Finding, subject: Subject) -> Finding:
+    """Write a finding to its file, unless that is there and shows it; to another, if it is and does not."""
+    first, number = finding.file, 1
+    file = first
+    while file.exists():
+        if _shows_in(file, finding, subject):
+            return replace(finding, file=file)
+        number += 1
+        file = first.with_name(first.name.replace(SUFFIXES[0], f"-{number}{SUFFIXES[0]}"))
+    subject.write(file, [finding.keys])
+    return replace(finding, file=file)
+
+
+def _shows_in(file: Path, finding: Finding, subject: Subject) -> bool:
+    """True if a scenario in a file still shows a finding; a person may have changed it."""
+    try:
+        scenarios = load_file(file, subject.settings).scenarios
+    except SourceError:
+        return False
+    outcomes = (outcome for each in scenarios for outcome in run_scenario(each, subject.settings))
+    return any(shows(outcome, finding.breach) for outcome in outcomes)
