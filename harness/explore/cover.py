@@ -59,7 +59,9 @@ def _scenario(cover: Cover, name: str, subject: Subject, file: Path) -> Keys:
         outcome = subject.trial(file, {**own, **keys, "allow_unused": True, "expect": {"status": ended}})
         return cover.features <= features_of([*restored(outcome.events)])
 
-    keys = shortened(keys_of(cover.events, subject.is_app, subject.world), subject.declared, takes_all)
+    keys = shortened(
+        keys_of(cover.events, subject.is_app, subject.world, cover.unreal), subject.declared, takes_all
+    )
     trial = {**own, **keys, "allow_unused": True, "expect": {"status": ended}}
     outcomes = run_trial(file, head, trial, settings, repeat=2)
     return with_expectations({**own, **keys}, outcomes, file, head, settings)[0]

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from harness.errors import Span, UnscriptedCall
-from harness.explore.mining import Mined, shape_schema
+from harness.explore.mining import Mined, shape_schema, used_as
 from harness.explore.values import Choose, NotDrawable, arguments, broken, instance, wrong_arguments
 from harness.graph.declared import Declared
 from harness.graph.effects import (
@@ -26,6 +26,7 @@ from harness.graph.effects import (
     LLMCall,
     MCPCall,
     MCPEndpoint,
+    ScriptCall,
 )
 from harness.graph.model import State
 from harness.matchers.regex import glob_matches
@@ -130,6 +131,7 @@ class Drawn(LastResponder):
         faults: the faults that were drawn, as (kind of call, node, fault).
         problem: why something could not be drawn.
         is_silent: a person does not answer.
+        unreal: what was answered and might have run for real, as scripts and agents do: (kind of call, name).
     """
 
     draw: Draw
@@ -137,6 +139,7 @@ class Drawn(LastResponder):
     faults: list[tuple[str, str, str]] = field(default_factory=list)
     problem: str = ""
     is_silent: bool = False
+    unreal: set[tuple[str, str]] = field(default_factory=set)
     _ahead: defaultdict[tuple[str, str, str], deque[Mapping[str, Any] | None]] = field(
         default_factory=lambda: defaultdict(deque)
     )
@@ -186,6 +189,8 @@ class Drawn(LastResponder):
     def session(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession]:
         """Return a session with a server that has the tools which the manifest declares."""
         listed = self.draw.declared.servers.get(endpoint.id, ())
+        if not listed:
+            self.problem = f"the tools of the MCP server '{endpoint.id}' are not declared"
         tools = [MCPTool(tool.name, tool.description, dict(tool.schema)) for tool in listed]
 
         async def call(name: str, args: dict[str, Any]) -> MCPResult:
@@ -223,6 +228,8 @@ class Drawn(LastResponder):
         make = _ANSWERS.get(effect.kind)
         if make is None:
             return None
+        if effect.real_by_default:
+            self.unreal.add((effect.kind, effect.name))
         fault = self._fault(effect)
         written = fault if fault is not None else make(self, effect)
         if fault is not None and "tool_calls" not in fault and self.draw.choose(2):
@@ -289,7 +296,7 @@ class Drawn(LastResponder):
 
     def _undeclared(self, effect: Effect) -> Any:
         read = self.draw.shape(effect.name)
-        if read.get("properties") or isinstance(effect, HandlerCall):
+        if read.get("properties") or isinstance(effect, HandlerCall | ScriptCall):
             return self.draw.value(read)
         return self.draw.text()
 
@@ -397,8 +404,7 @@ _ANSWERS: Final[Mapping[str, Callable[[Drawn, Any], Mapping[str, Any] | None]]] 
     "http": Drawn._http,
     "human": Drawn._human,
     "retrieval": Drawn._retrieval,
-    **dict.fromkeys(("tool", "mcp", "handler"), Drawn._result),
-    "agent": lambda self, effect: {"return": self.draw.text()},
+    **dict.fromkeys(("tool", "mcp", "handler", "script", "agent"), Drawn._result),
 }
 
 
@@ -418,11 +424,14 @@ def _input(draw: Draw) -> Any:
 
 
 def _of_caller(schema: Mapping[str, Any], mined: Mined) -> Mapping[str, Any]:
-    """Return a schema of inputs without what may be left out and the code of the agent writes, such as counters."""
+    """Return a schema of inputs without what may be left out and the code of the agent writes, such as counters.
+
+    What has no type is of that with which the agent uses it.
+    """
     written = mined.written.difference(schema.get("required", ()))
-    if not written.intersection(schema.get("properties", ())):
-        return schema
-    return {
-        **schema,
-        "properties": {key: each for key, each in schema["properties"].items() if key not in written},
+    properties = {
+        key: each or used_as(mined, key)
+        for key, each in schema.get("properties", {}).items()
+        if key not in written
     }
+    return {**schema, "properties": properties} if "properties" in schema else schema

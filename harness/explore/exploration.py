@@ -67,7 +67,7 @@ class Merged:
         found = [
             replace(
                 min(of_cause, key=lambda each: (each.size, each.stream)),
-                runs_until=min(each.runs_until * STREAMS + each.stream for each in of_cause),
+                runs_until=min((each.runs_until - 1) * STREAMS + each.stream + 1 for each in of_cause),
                 seconds=min(each.seconds for each in of_cause),
             )
             for of_cause in self.found.values()

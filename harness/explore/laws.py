@@ -6,6 +6,7 @@ manifest declares. Nodes that wait for others are not left waiting. The invarian
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,10 +33,12 @@ NOT_JUDGED: Final = ("unscripted-call", "world", "real-timeout", "harness-broke"
 _ENDLESS: Final = ("endless-loop", "too-many-steps", "too-many-starts")
 _ENDLESS_TYPES: Final = ("GraphRecursionError",)
 _OF_FAULTS: Final = {*KINDS, *(exception.__name__ for exception, _ in KINDS.values())}
+_TEXTS_OF_FAULTS: Final = {text for _, text in KINDS.values()}
 _DRAWN: Final = re.compile(
-    r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\d+(?:\.\d+)?|(?<= of )[a-z]+(?: and [a-z]+)?(?= in )", re.DOTALL
+    r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\d+(?:\.\d+)?|(?<= of )[a-z]+(?: and [a-z]+)?(?= in )|(?<=, found )[^,;:]*",
+    re.DOTALL,
 )
-"""The parts of a message that may depend on what was drawn: texts, remarks, numbers, and types of operands."""
+"""The parts of a message that may depend on what was drawn: texts, remarks, numbers, types of operands, values."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +107,18 @@ def failure(observed: Observation) -> Breach:
     if error["code"] in _ENDLESS or error["type"] in _ENDLESS_TYPES:
         return _endless(observed, cause, place)
     at = place if frame else f"{error['node']} {place} {_DRAWN.sub('…', error['message'])}"
-    if error["type"] in _OF_FAULTS and frame is None:  # which of them it is makes no difference to the node
+    if _is_fault(observed, error):  # which of them it is makes no difference to the node
         return Breach("crash", cause, place, f"fault {error['node']}", f"{error['node'] or ''}")
     about = f"{error['node'] or ''} {error['type']}"
     return Breach("crash", cause, place, f"{error['type']} {error['code']} {at}", about)
+
+
+def _is_fault(observed: Observation, error: Mapping[str, Any]) -> bool:
+    """True if a run failed by a fault. Clients have errors of their own for it: then a call of the node had one."""
+    if not error["traceback"]:
+        return error["type"] in _OF_FAULTS
+    faulty = (call["node"] for call in observed.calls if call.get("reason") in _TEXTS_OF_FAULTS)
+    return error["node"] in faulty and issubclass(getattr(builtins, error["type"], OSError), OSError)
 
 
 def _endless(observed: Observation, cause: str, where: str | None) -> Breach:

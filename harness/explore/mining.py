@@ -139,6 +139,12 @@ def shape_schema(found: Mined, name: str, types: Types | None = None) -> Mapping
     return {} if root is None else _shape(found, found.reads[root], (root,), types or {})
 
 
+def used_as(found: Mined, name: str) -> Mapping[str, Any]:
+    """Return the schema of values that fit the ways in which something of a name is used; `{}` if none are known."""
+    below = found.reads.get(name)
+    return _shape(found, below, (name,), {}) if below else _leaf(found.compared.get((name,), ()))
+
+
 def _shape(found: Mined, below: Reads, path: tuple[str, ...], types: Types) -> Mapping[str, Any]:
     if not below:
         return _leaf(found.compared.get(path, ())) or _named(path[-1], found, types)

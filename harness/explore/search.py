@@ -6,7 +6,7 @@ differ from machine to machine, are off, and its shrinking ends after a number o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.database import ExampleDatabase
 from hypothesis.errors import Flaky
 
+from harness.errors import SourceError
 from harness.explore.attempt import Attempts, Feature, Run, Size
 from harness.explore.laws import Breach
 from harness.explore.values import Choose
@@ -41,7 +42,8 @@ _PARETO: Final = b".pareto"
 class Found:
     """A breach with a run that shows it.
 
-    `choices` repeat the run in Hypothesis. `runs_until` and `seconds` are those of the stream before it.
+    `choices` repeat the run in Hypothesis. `unreal`: see `Drawn`. `runs_until` and `seconds` are those of the stream
+    before it.
     """
 
     stream: int
@@ -49,6 +51,7 @@ class Found:
     choices: bytes
     events: list[Event]
     size: Size
+    unreal: Set[tuple[str, str]]
     runs_until: int
     seconds: float
 
@@ -61,6 +64,7 @@ class Cover:
     features: frozenset[Feature]
     events: list[Event]
     size: Size
+    unreal: Set[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -173,7 +177,7 @@ class Stream:
             if self._runs == before:
                 break
         for features, run in self._covers.items():
-            self.tell(Cover(self.number, features, run.events, run.size))
+            self.tell(Cover(self.number, features, run.events, run.size, run.drawn.unreal))
         self._tell_reached()
 
     def _left(self) -> int:
@@ -189,9 +193,14 @@ class Stream:
     def _session(self, number: int, runs: int) -> None:
         """Search until something new is found, which is told, or for a number of runs."""
         found: list[Run] = []
+        refused: list[SourceError] = []
 
         def attempt(choose: Choose) -> None:
-            run = self.attempts.make(choose)
+            try:
+                run = self.attempts.make(choose)
+            except SourceError as error:  # Hypothesis would repeat it
+                refused.append(error)
+                raise _Enough from error
             if found:  # Hypothesis repeats it
                 raise _Broken
             self._count(run)
@@ -208,13 +217,14 @@ class Stream:
             _run_hypothesis(attempt, seed, runs, choices, Phase.reuse, Phase.generate, Phase.target)
         except Flaky:
             self._problem = "runs with the same answers differ: what one leaves behind reaches the next"
+        if refused:
+            raise refused[0]
         for run in found:
             assert run.breach is not None
             self._known.add(run.breach.key)
             seconds = real.monotonic() - self._began
-            self.tell(
-                Found(self.number, run.breach, choices.choices, run.events, run.size, self._runs, seconds)
-            )
+            told = choices.choices, run.events, run.size, run.drawn.unreal
+            self.tell(Found(self.number, run.breach, *told, self._runs, seconds))
 
     def _count(self, run: Run) -> None:
         self._runs += 1
@@ -252,7 +262,9 @@ def shrunk(found: Found, attempts: Attempts) -> Found:
         runs, visits = runs + 1, visits + sum(run.result.observed.visits.values())
         if run.breach is not None and run.breach.key == found.breach.key:
             if run.size < best.size:
-                best = replace(best, breach=run.breach, events=run.events, size=run.size)
+                best = replace(
+                    best, breach=run.breach, events=run.events, size=run.size, unreal=run.drawn.unreal
+                )
             if runs < _SHRINKING and visits < _SHRINKING_VISITS:
                 raise _Broken
         if runs >= _SHRINKING or visits >= _SHRINKING_VISITS:

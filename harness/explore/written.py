@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Final
 
@@ -21,16 +21,19 @@ Keys = dict[str, Any]
 """A scenario, as it is written."""
 
 
-def keys_of(events: Sequence[Event], is_app: bool, real: Mapping[str, Any]) -> Keys:
+def keys_of(
+    events: Sequence[Event], is_app: bool, real: Mapping[str, Any], unreal: Collection[tuple[str, str]]
+) -> Keys:
     """Return the input and the world of a run. What ran for real, as what would run for real again, is left out.
 
-    `real` has the entries that are real, and the tools of MCP servers.
+    `real` has the entries that are real, and the tools of MCP servers; `unreal` are (kind, name) of what did not run.
     """
 
     def is_real(each: Any) -> bool:
         key, *names = each.entry
         named = names and isinstance(real.get(key, {}).get(names[0]), str)
-        return bool(named or EFFECTS[each.kind].real_by_default or (is_app and each.kind == "tool"))
+        runs = EFFECTS[each.kind].real_by_default and (each.kind, each.call["name"]) not in unreal
+        return bool(named or runs or (is_app and each.kind == "tool"))
 
     world = world_of(exchanges(events), is_real, by_node=True)
     world = {**world, **{key: with_entries(world.get(key), entries) for key, entries in real.items()}}

@@ -109,9 +109,13 @@ def _pattern(call: RemoteCall) -> str:
 
 
 def _returned(outputs: Mapping[str, Property]) -> Schema:
-    """Return the schema of what a tool returns: the value of its only output, or a mapping of all."""
+    """Return the schema of what a tool returns: the value of its only output, or a mapping of all.
+
+    Of one that may be a mapping, too: a mapping with its title alone would count as one of all outputs.
+    """
     only = next(iter(outputs.values()))
-    return only.schema if len(outputs) == 1 else schema_of(outputs)
+    is_plain = len(outputs) == 1 and only.schema.get("type") not in (None, "object")
+    return only.schema if is_plain else schema_of(outputs)
 
 
 def _servers(parts: Sequence[Component]) -> Mapping[str, Sequence[ToolSpec]]:
