@@ -31,6 +31,7 @@ def run_trial(
     repeat: int = 1,
     place: Place | None = None,
     ask: Ask | None = None,
+    most_visits: int | None = None,
 ) -> list[Outcome]:
     """Run a scenario as if the file had it, and return the outcomes of its repeats, with their traces.
 
@@ -42,6 +43,7 @@ def run_trial(
         repeat: the number of runs. The seed grows by one with each.
         place: where it runs, in place of the file.
         ask: asks a person, in a run with real systems.
+        most_visits: the visits of nodes after which it counts as endless; None: as its graph has it.
 
     Raises:
         SourceError: the scenario is not valid.
@@ -51,4 +53,6 @@ def run_trial(
     [found] = load_file(file, settings, document=document).scenarios
     if place is not None:
         found = replace(found, file=place[0], name=place[1])
-    return run_scenario(replace(found, repeat=repeat), replace(settings, traces=Traces.ALL), ask=ask)
+    return run_scenario(
+        replace(found, repeat=repeat, most_visits=most_visits), replace(settings, traces=Traces.ALL), ask=ask
+    )

@@ -11,6 +11,7 @@ from harness.errors import FormatError, Problem
 from harness.explore.drawn import Draw, Drawn, inputs
 from harness.explore.laws import NOT_JUDGED, Breach, breach
 from harness.explore.mining import mined
+from harness.explore.subject import most_visits
 from harness.explore.values import Choose
 from harness.graph import observe
 from harness.graph.model import Graph
@@ -29,8 +30,6 @@ from harness.time.readings import clock_readings
 
 STREAMS: Final = 8
 """The streams of every search, whatever runs them."""
-_MOST_VISITS: Final = 200
-"""Visits of nodes after which a run counts as endless; of a large graph, more."""
 
 Feature = tuple[str, Any]
 """A part of a graph that was taken: `nodes`, `edges` or `branches`, and which."""
@@ -96,9 +95,9 @@ class Attempts:
         self.plan = plan
         self.shape: Mapping[str, Any] = {}
         """The shape of the graph (`graph_shape`), which of an app is known after the first run."""
-        self._scenario, self._settings, self._graph = scenario, settings, graph
+        self._settings, self._graph = settings, graph
         self._mined, self._declared = mined(graph, (scenario.file,)), graph.declared()
-        self._most_visits = max(_MOST_VISITS, 20 * len(graph.nodes))
+        self._scenario = replace(scenario, most_visits=most_visits(graph))
         self.draws_faults = bool(plan.faults) and (plan.faults_given or self._declared.handles_faults)
 
     def make(self, choose: Choose) -> Run:
@@ -123,7 +122,7 @@ class Attempts:
         turns = tuple(Turn(input=value) for value in given) or self._scenario.turns
         expect = self.plan.laws.invariants  # in place of what one conversation is expected to do
         scenario = replace(self._scenario, turns=turns, conversation=len(turns) > 1, expect=expect)
-        drawn = Drawn(draw, self._most_visits)
+        drawn = Drawn(draw)
         result = self._run(scenario, drawn)
         progress.raise_if_stopped()
         if raised:

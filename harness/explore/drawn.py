@@ -127,7 +127,6 @@ class Drawn(LastResponder):
     """Draws the answers to all effects that nothing else answers.
 
     Attributes:
-        most_visits: see `LastResponder`.
         faults: the faults that were drawn, as (kind of call, node, fault).
         problem: why something could not be drawn.
         is_silent: a person does not answer.
@@ -135,7 +134,6 @@ class Drawn(LastResponder):
     """
 
     draw: Draw
-    most_visits: int
     faults: list[tuple[str, str, str]] = field(default_factory=list)
     problem: str = ""
     is_silent: bool = False

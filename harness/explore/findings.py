@@ -23,9 +23,6 @@ from harness.scenario.outcome import Outcome
 from harness.scenario.run import run_scenario
 from harness.source.display import clip
 
-_MOST_VISITS: Final = 60_000
-"""Visits of nodes in which the scenario of a finding is shortened: that of an endless run takes many."""
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -81,35 +78,33 @@ def confirmed(finding: Finding, subject: Subject) -> Finding | None:
 
     None if a run that seemed endless ends, beyond the limit of the search.
     """
-    broken, visits = finding.breach, 0
+    broken = finding.breach
 
-    def why_not(keys: Keys) -> str:
+    def why_not(keys: Keys, times: int = 1) -> str:
         """Return what a scenario does instead of showing it; "" if it shows it."""
-        nonlocal visits
-        if visits > _MOST_VISITS:
-            return _NOT_RUN
         try:
-            outcome = subject.trial(finding.file, {**keys, "allow_unused": True})
+            outcome = subject.trial(finding.file, {**keys, "allow_unused": True}, times=times)
         except SourceError as error:
             return f"its scenario is not valid: {str(error).splitlines()[0]}"
-        visits += sum(outcome.observed.visits.values())
         if shows(outcome, broken):
             return ""
         failed = outcome.observed.error
         wrong = failed["message"] if failed else " ".join(x.message for x in outcome.checks if not x.passed)
         return _PASSES if outcome.verdict == "passed" else f"its scenario fails otherwise: {clip(wrong, 200)}"
 
-    keys, reasons = finding.keys, []
-    for each in [*(forever(keys, only) for only in (True, False) if broken.type == "endless"), keys]:
-        reasons.append(why_not(each))
-        if not reasons[-1]:
+    is_endless, keys, reason = broken.type == "endless", finding.keys, ""
+    for each in [*(forever(keys, only) for only in (True, False) if is_endless), keys]:
+        if not (reason := why_not(each)):
             keys = shortened(each, subject.declared, lambda shorter: not why_not(shorter))
-            return replace(finding, keys=keys, reason="")
-    if broken.type == "endless" and _PASSES in reasons[1:]:
+            reason = why_not(keys, _MUCH_LONGER) if is_endless else ""
+            break
+    if is_endless and reason == _PASSES:
         return None
-    return replace(finding, reason=reasons[-1])
+    return replace(finding, keys=keys, reason=reason)
 
 
+_MUCH_LONGER: Final = 10
+"""A run that seems endless still is after so many times the visits of a search."""
 _NOT_RUN: Final = "its scenario was not run: the search was interrupted"
 _PASSES: Final = "its scenario passes: what other runs left behind in the process may be the cause"
 

@@ -34,6 +34,14 @@ _USUAL_S: Final = 30
 """The limit of a scenario that gives none."""
 
 
+_MOST_VISITS: Final = 100
+
+
+def most_visits(graph: Graph) -> int:
+    """Return the visits of nodes after which a run counts as endless, far below what dialects allow."""
+    return max(_MOST_VISITS, 20 * len(graph.nodes))
+
+
 @dataclass(frozen=True)
 class Subject:
     """The subject of an exploration.
@@ -83,14 +91,15 @@ class Subject:
         """Return the other keys of a file with its scenarios."""
         return {"harness": 1, "manifest": self._setting.manifest_from(file.parent)}
 
-    def trial(self, file: Path, keys: Keys) -> Outcome:
-        """Return the outcome of a scenario as if the file had it.
+    def trial(self, file: Path, keys: Keys, *, times: int = 1) -> Outcome:
+        """Return the outcome of a scenario as if the file had it, with so many times the visits of a search.
 
         Raises:
             SourceError: it is not valid.
             KeyboardInterrupt: it was asked to end.
         """
-        [outcome] = run_trial(file, self.head(file), keys, self.settings)
+        most = times * most_visits(self.graph)
+        [outcome] = run_trial(file, self.head(file), keys, self.settings, most_visits=most)
         progress.raise_if_stopped()
         return outcome
 

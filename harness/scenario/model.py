@@ -144,6 +144,7 @@ class Scenario:
         pending: builds the rest of a scenario that is a row of `cases`, see `whole`.
         variation: the variant as which it runs.
         in_process: an app runs in this process, and not in one of its own.
+        most_visits: the visits of nodes after which a run counts as endless; None: as the graph has it.
     """
 
     file: Path
@@ -182,6 +183,7 @@ class Scenario:
     pending: Callable[[], Scenario] | None = None
     variation: Variation | None = None
     in_process: bool = False
+    most_visits: int | None = None
 
     def whole(self) -> Scenario:
         """Return the complete scenario.

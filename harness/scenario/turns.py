@@ -178,8 +178,7 @@ class _Run:
         self.simulation = Simulation(
             world, seed, models=varied.models if varied else {}, params=varied.params if varied else {}
         )
-        if world.last is not None:
-            self.simulation.most_visits = world.last.most_visits
+        self.simulation.most_visits = scenario.most_visits
         progress.watch(self.simulation.trace)
         self.conversation = Conversation(graph, self.simulation, single=not scenario.conversation)
         self._reads_requests = any(

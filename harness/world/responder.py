@@ -70,12 +70,7 @@ class ScriptedResponder(Responder, Protocol):
 
 
 class LastResponder(ScriptedResponder, Sessions, Protocol):
-    """Answers what the scenario leaves open, in place of a backend: MCP servers that it does not have as well.
-
-    `most_visits` are the visits of nodes after which the run counts as endless.
-    """
-
-    most_visits: int
+    """Answers what the scenario leaves open, in place of a backend: MCP servers that it does not have as well."""
 
 
 class Responders:
