@@ -7,6 +7,7 @@ from pathlib import Path
 
 from harness.authoring.from_trace import with_expectations
 from harness.authoring.trial import run_trial
+from harness.authoring.world import given_in
 from harness.explore.attempt import Feature, features_of
 from harness.explore.search import Cover
 from harness.explore.subject import PATIENCE_S, Subject
@@ -18,14 +19,20 @@ from harness.source.display import clip
 
 
 def fewest(covers: Collection[Cover]) -> list[Cover]:
-    """Return the fewest runs that take all that any took: those that add most first, then those no other replaces."""
+    """Return the fewest runs that take all that any took: those that add most first, then those no other replaces.
+
+    A run of several turns is taken only for what no single turn takes.
+    """
     ordered = sorted(covers, key=lambda each: (each.size, each.stream))
-    left: set[Feature] = {feature for each in ordered for feature in each.features}
+    single = [each for each in ordered if "turns" not in given_in(each.events)]
     chosen: list[Cover] = []
-    while left:
-        best = max(ordered, key=lambda each: len(each.features & left))
-        chosen.append(best)
-        left -= best.features
+    taken: set[Feature] = set()
+    for among in (single, ordered):
+        while best := max(among, key=lambda each: len(each.features - taken), default=None):
+            if best.features <= taken:
+                break
+            chosen.append(best)
+            taken |= best.features
     for each in list(chosen):
         others = {feature for other in chosen if other is not each for feature in other.features}
         if each.features <= others:

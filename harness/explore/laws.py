@@ -33,7 +33,7 @@ NOT_JUDGED: Final = ("unscripted-call", "world", "real-timeout", "harness-broke"
 _ENDLESS: Final = ("endless-loop", "too-many-steps", "too-many-starts")
 _ENDLESS_TYPES: Final = ("GraphRecursionError",)
 _OF_FAULTS: Final = {*KINDS, *(exception.__name__ for exception, _ in KINDS.values())}
-_TEXTS_OF_FAULTS: Final = {text for _, text in KINDS.values()}
+_TEXTS_OF_FAULTS: Final = tuple(text for _, text in KINDS.values())
 _DRAWN: Final = re.compile(
     r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\d+(?:\.\d+)?|(?<= of )[a-z]+(?: and [a-z]+)?(?= in )|(?<=, found )[^,;:]*",
     re.DOTALL,
@@ -116,7 +116,7 @@ def failure(observed: Observation) -> Breach:
 def _is_fault(observed: Observation, error: Mapping[str, Any]) -> bool:
     """True if a run failed by a fault. Clients have errors of their own for it: then a call of the node had one."""
     if not error["traceback"]:
-        return error["type"] in _OF_FAULTS
+        return error["type"] in _OF_FAULTS or error["message"].endswith(_TEXTS_OF_FAULTS)
     faulty = (call["node"] for call in observed.calls if call.get("reason") in _TEXTS_OF_FAULTS)
     return error["node"] in faulty and issubclass(getattr(builtins, error["type"], OSError), OSError)
 

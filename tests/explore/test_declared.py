@@ -270,6 +270,11 @@ def test_a_flow_declares_its_inputs_and_its_outputs(tmp_path: Path) -> None:
     ("tool", "call", "schema"),
     [
         (TOOL % ("ServerTool", "outputs: [{title: x, type: string}]"), ("tool", "t"), {"title": "x", **TEXT}),
+        (  # {x: 1} would be taken for the mapping of all outputs
+            TOOL % ("ServerTool", "outputs: [{title: x, type: object}]"),
+            ("tool", "t"),
+            {"type": "object", "properties": {"x": {"title": "x", "type": "object"}}, "required": ["x"]},
+        ),
         (
             TOOL % ("ClientTool", "outputs: [{title: x, type: string}, {title: y, type: string, default: z}]"),
             ("tool", "t"),

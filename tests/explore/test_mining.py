@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.explore.mining import Mined, mined, shape_schema
+from harness.explore.mining import Mined, mined, shape_schema, used_as
 from harness.graph.model import Edge, Graph, Node
 
 
@@ -157,3 +157,10 @@ def test_a_shape_has_all_that_is_read_with_types_by_what_it_is_compared_with(tmp
 def test_mining_gives_the_same_again(tmp_path: Path) -> None:
     again = graph(tmp_path, m_yaml="a: [\"state.x == 'y'\", z]")
     assert mined(again) is mined(again)
+
+
+def test_a_name_is_used_as_what_it_is_compared_with(tmp_path: Path) -> None:
+    code = "def press(input_data):\n    apples = input_data['apples']\n    return apples >= 10\n"
+    found = mined(graph(tmp_path, m_yaml="x: code.press", code_py=code))
+    assert used_as(found, "apples") == {"type": "number"}
+    assert used_as(found, "pears") == {}

@@ -7,9 +7,12 @@ import pytest
 
 from harness.dialects.load import load_graph
 from harness.explore.attempt import Attempts, Plan
-from harness.explore.drawn import KINDS_OF_FAULTS
+from harness.explore.drawn import KINDS_OF_FAULTS, Draw, Drawn
 from harness.explore.exploration import Explored, explore
+from harness.explore.mining import Mined
 from harness.explore.subject import of_manifest
+from harness.graph.declared import Declared
+from harness.graph.effects import MCPEndpoint
 from harness.scenario.load import load_file
 from harness.scenario.model import load_request
 from harness.scenario.outcome import Outcome
@@ -230,3 +233,36 @@ def test_what_ends_the_drawing_reaches_the_search_through_code_that_catches_all(
     with pytest.raises(Stop):
         attempts.make(choose)
     assert left == ["word"]
+
+
+SCRIPTS = """
+name: mesh
+version: "1.0.0"
+entry_points: [{name: order, target: intake}]
+agents:
+  intake: {agent_type: programmatic, yields: {count: number}, can_call: [{agent: pack, condition: "count > 3"}]}
+  pack: {agent_type: programmatic}
+"""
+
+
+def test_agents_without_code_are_drawn_and_written(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text(SCRIPTS, encoding="utf-8")
+    [subject] = of_manifest(tmp_path / "m.yaml", None, Projects())
+    cover = tmp_path / "m.scenario.yaml"
+    plan = Plan(runs=32, seconds=None, seed=0, faults=())
+
+    done = explore(
+        *(subject, plan, Projects(), tmp_path), jobs=1, out=tmp_path, cover=cover, watch=lambda *_: None
+    )
+
+    assert done.coverage["nodes"] == [2, 2]
+    assert [outcome.verdict for outcome in run_file(cover)] == ["passed"] * len(done.covered)
+    text = cover.read_text(encoding="utf-8")
+    assert "intake: {return: {count: " in text
+    assert "turns" not in text
+
+
+def test_a_server_whose_tools_nobody_declares_cannot_be_drawn() -> None:
+    drawn = Drawn(Draw(lambda _below: 0, Mined(), Declared()))
+    drawn.session(MCPEndpoint(id="tides", transport="stdio"))
+    assert drawn.problem == "the tools of the MCP server 'tides' are not declared"

@@ -1,0 +1,43 @@
+"""The causes of failures: what counts as one finding, whatever was drawn."""
+
+from typing import Any
+
+from harness.explore.laws import failure
+from harness.scenario.outcome import Observation
+
+
+def key(type_: str, message: str, *, line: int | None = None, calls: tuple[tuple[str, str], ...] = ()) -> str:
+    """Return the key of a failure of the node `ask`, in a line of the user's code if there is one."""
+    frames = [{"file": "app.py", "line": line, "function": "ask", "source": "", "raised": ""}] if line else []
+    error: dict[str, Any] = {
+        "type": type_,
+        "code": None,
+        "message": message,
+        "node": "ask",
+        "where": "a.yaml:3:1",
+    }
+    observed = Observation(status="failed", error={**error, "traceback": frames})
+    observed.calls = [{"kind": "llm", "node": node, "ok": False, "reason": reason} for node, reason in calls]
+    return failure(observed).key
+
+
+def test_values_that_a_message_found_do_not_split_a_finding() -> None:
+    text = "output 'days': expected a value of type object, found "
+    assert key("UnfitValue", f"{text}the number 5") == key("UnfitValue", f"{text}nothing (null)")
+
+
+def test_faults_of_a_node_are_one_finding_whatever_the_client_makes_of_them() -> None:
+    limit = key(
+        "OpenAIRateLimitError", "Error code: 429", line=7, calls=(("ask", "429 rate limit exceeded"),)
+    )
+    late = key("OpenAITimeoutError", "Request timed out.", line=9, calls=(("ask", "request timed out"),))
+    tried = key("ModelCallError", "the call failed after 3 attempts: Connection refused")
+    assert limit == late == tried
+
+
+def test_a_failure_of_the_code_beside_a_fault_is_one_of_its_own() -> None:
+    calls = (("ask", "request timed out"),)
+    assert key("ValueError", "invalid literal", line=9, calls=calls) == key("ValueError", "invalid", line=9)
+    assert key("SomeError", "no", line=9, calls=(("other", "request timed out"),)) == key(
+        "SomeError", "", line=9
+    )
