@@ -295,7 +295,7 @@ class Drawn(LastResponder):
     def _undeclared(self, effect: Effect) -> Any:
         read = self.draw.shape(effect.name)
         if read.get("properties") or isinstance(effect, HandlerCall | ScriptCall):
-            return self.draw.value(read)
+            return self.draw.value(read or {"type": "object"})
         return self.draw.text()
 
     def _http(self, effect: HTTPCall) -> Mapping[str, Any]:

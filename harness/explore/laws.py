@@ -122,10 +122,10 @@ def _is_fault(observed: Observation, error: Mapping[str, Any]) -> bool:
 
 
 def _endless(observed: Observation, cause: str, where: str | None) -> Breach:
-    """Return the breach of a run without an end, which is known by the nodes that it visits again and again."""
+    """Return the breach of a run without an end, which is known by the node where it enters its round."""
     most = max(observed.visits.values(), default=0)
-    often = sorted(node for node, number in observed.visits.items() if number * 2 > most)
-    return Breach("endless", cause, where, f"endless {often}", " ".join(often[:3]))
+    entry = next((node for node, number in observed.visits.items() if number * 2 > most), "")
+    return Breach("endless", cause, where, f"endless {entry}", entry)
 
 
 def _broken_invariants(observed: Observation, laws: Exploration) -> Iterator[Breach]:

@@ -41,3 +41,14 @@ def test_a_failure_of_the_code_beside_a_fault_is_one_of_its_own() -> None:
     assert key("SomeError", "no", line=9, calls=(("other", "request timed out"),)) == key(
         "SomeError", "", line=9
     )
+
+
+def test_a_loop_is_one_finding_whatever_else_its_rounds_visit() -> None:
+    error = {"type": "EndlessLoop", "code": "endless-loop", "message": "", "node": None, "where": None}
+
+    def loop(*path: str) -> str:
+        observed = Observation(status="failed", error={**error, "traceback": []}, visits={"start": 1})
+        observed.visits.update(dict.fromkeys(path, 9))
+        return failure(observed).key
+
+    assert loop("ask", "answer") == loop("ask", "search", "answer") != loop("search", "answer")
