@@ -10,11 +10,10 @@ from harness.authoring.trial import run_trial
 from harness.authoring.world import given_in
 from harness.explore.attempt import Feature, features_of
 from harness.explore.search import Cover
-from harness.explore.subject import PATIENCE_S, Subject
+from harness.explore.subject import Subject
 from harness.explore.written import Keys, keys_of, shortened
 from harness.graph import observe
 from harness.report.traces import restored
-from harness.scenario.model import Scenario
 from harness.source.display import clip
 
 
@@ -57,10 +56,7 @@ def _scenario(cover: Cover, name: str, subject: Subject, file: Path) -> Keys:
         "description": "Written by `harness explore --cover` from one run: review what it expects.",
         **subject.keys_for(cover.events),
     }
-    end = next(event for event in reversed(cover.events) if event["event"] == "end")
-    ended = end["status"]
-    if subject.scenario.timeout_s == PATIENCE_S and end["at"] > Scenario.timeout_s:
-        own["timeout"] = PATIENCE_S
+    ended = next(event["status"] for event in reversed(cover.events) if event["event"] == "end")
 
     def takes_all(keys: Keys) -> bool:
         outcome = subject.trial(file, {**own, **keys, "allow_unused": True, "expect": {"status": ended}})

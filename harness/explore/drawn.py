@@ -389,13 +389,9 @@ def _malformed_reply(draw: Draw, call: LLMCall) -> Mapping[str, Any] | None:
     return {"tool_calls": [{"name": tool.name, "args": wrong_arguments(tool, draw.choose)}]}
 
 
-def _malformed_response(draw: Draw, call: HTTPCall) -> Mapping[str, Any]:
-    return {"text": "<html>drawn</html>"}
-
-
 _MALFORMED: Final[Mapping[str, Callable[[Draw, Any], Mapping[str, Any] | None]]] = {
     "llm": _malformed_reply,
-    "http": _malformed_response,
+    "http": lambda _draw, _call: {"text": "<html>drawn</html>"},
 }
 _ANSWERS: Final[Mapping[str, Callable[[Drawn, Any], Mapping[str, Any] | None]]] = {
     "llm": Drawn._llm,

@@ -15,16 +15,8 @@ JSON: Final = "json"
 WHOLE: Final = ("state", "calling_agent_response", "input_data")
 """Names of the whole data of a run, which shapes leave out."""
 _PARSERS: Final = ("loads", "model_validate_json")
-_TESTS: Final = (
-    "startswith",
-    "endswith",
-    "startsWith",
-    "endsWith",
-    "contains",
-    "count",
-    "find",
-    "index",
-    "split",
+_TESTS: Final = frozenset(
+    ["startswith", "endswith", "startsWith", "endsWith", "contains", "count", "find", "index", "split"]
 )
 _PATTERNS: Final = ("match", "search", "fullmatch", "findall", "compile")
 

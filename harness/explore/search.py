@@ -228,9 +228,9 @@ class Stream:
 
     def _count(self, run: Run) -> None:
         self._runs += 1
-        self._features |= run.features
         if run.breach is None and self.attempts.plan.keeps_covers:
             self._keep(run)
+        self._features |= run.features
         if real.monotonic() - self._told >= _REPORT_S:
             self._tell_reached()
 
@@ -240,16 +240,11 @@ class Stream:
         self.tell(Reached(self.number, self._runs, features, of.shape, of.draws_faults, self._problem))
 
     def _keep(self, run: Run) -> None:
-        """Keep the shortest run of those that take the same parts, unless another takes more of the graph."""
+        """Keep the shortest run of those that take the same parts; beyond a number of them, only with new parts."""
         before = self._covers.get(run.features)
-        if before is not None and before.size <= run.size:
-            return
-        if before is None and len(self._covers) >= _MOST_COVERS:
-            smaller = next((each for each in self._covers if each < run.features), None)
-            if smaller is None:
-                return
-            del self._covers[smaller]
-        self._covers[run.features] = run
+        is_new = len(self._covers) < _MOST_COVERS or not run.features <= self._features
+        if is_new if before is None else run.size < before.size:
+            self._covers[run.features] = run
 
 
 def shrunk(found: Found, attempts: Attempts) -> Found:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from harness.explore.alternatives import NotDrawable as NotDrawable
 from harness.explore.alternatives import as_text
 from harness.explore.drawing import Choose as Choose
-from harness.explore.drawing import drawer, shifted
+from harness.explore.drawing import drawer
 from harness.graph.effects import ToolSpec
 from harness.matchers.json_schema import schema_validator
 
@@ -42,30 +42,8 @@ def broken(schema: Any, choose: Choose) -> str:
             return ""
         case 2:
             return written[: len(written) // 2] + "…"  # cut off: never JSON, as `…` is none outside of a text
-    is_valid, paths = schema_validator(schema).is_valid, list(_keys(value))
-    at = choose(len(paths)) if paths else 0
-    for attempt in range(min(_TRIES, len(paths))):
-        lacking = _without(value, paths[(at + attempt) % len(paths)])
-        if not is_valid(lacking):
-            return as_text(lacking)
-    return refusal
-
-
-def _keys(value: Any) -> Iterator[tuple[Any, ...]]:
-    """Yield the path of each key in a value."""
-    is_mapping = isinstance(value, dict)
-    for at, part in value.items() if is_mapping else enumerate(value) if isinstance(value, list) else ():
-        yield from [(at,)] if is_mapping else []
-        yield from ((at, *path) for path in _keys(part))
-
-
-def _without(value: Any, path: tuple[Any, ...]) -> Any:
-    changed = value.copy()
-    if len(path) > 1:
-        changed[path[0]] = _without(value[path[0]], path[1:])
-    else:
-        del changed[path[0]]
-    return changed
+    lacking = _spoilt(value, choose, schema_validator(schema).is_valid, [_NONE])
+    return refusal if lacking is _NONE else as_text(lacking)
 
 
 def arguments(tool: ToolSpec, choose: Choose, words: Sequence[str] = ()) -> dict[str, Any]:
@@ -86,7 +64,7 @@ def wrong_arguments(tool: ToolSpec, choose: Choose, words: Sequence[str] = ()) -
     """
     is_valid = schema_validator(_of_arguments(tool)).is_valid
     value = arguments(tool, choose, words)
-    wrong = _spoilt(value, choose, lambda each: not isinstance(each, dict) or is_valid(each))
+    wrong = _spoilt(value, choose, is_valid, [_NONE, None, [], {}])
     return {**value, "unexpected": "value"} if wrong is _NONE else dict(wrong)
 
 
@@ -97,25 +75,31 @@ def _of_arguments(tool: ToolSpec) -> dict[str, Any]:
 _NONE: Final = object()
 
 
-def _spoilt(value: Any, choose: Choose, is_valid: Callable[[Any], bool]) -> Any:
-    """Return the value with one part missing or of another type; `_NONE` if some attempts leave it valid."""
-    for attempt in range(_TRIES):
-        spoilt = _without_a_part(value, shifted(choose, attempt))
+def _spoilt(value: Any, choose: Choose, is_valid: Callable[[Any], bool], others: Sequence[Any]) -> Any:
+    """Return the value with one part replaced, or left out (`_NONE`); `_NONE` if some attempts leave it valid."""
+    changes = [(path, other) for path in _paths(value) for other in others]
+    at = choose(len(changes)) if changes else 0
+    for attempt in range(min(_TRIES * len(others), len(changes))):
+        spoilt = _changed(value, *changes[(at + attempt) % len(changes)])
         if not is_valid(spoilt):
             return spoilt
     return _NONE
 
 
-def _without_a_part(value: Any, choose: Choose) -> Any:
-    parts = (
-        list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
-    )
-    at = choose(2 + 2 * len(parts))
-    if at < 2:
-        return None if at == 0 else [] if isinstance(value, dict) else {}
-    key = parts[(at - 2) // 2]
-    if at % 2 or isinstance(value, list):
-        changed = value.copy()
-        changed[key] = _without_a_part(value[key], choose)
-        return changed
-    return {name: part for name, part in value.items() if name != key}
+def _paths(value: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of each key in a value."""
+    is_mapping = isinstance(value, dict)
+    for at, part in value.items() if is_mapping else enumerate(value) if isinstance(value, list) else ():
+        yield from [(at,)] if is_mapping else []
+        yield from ((at, *path) for path in _paths(part))
+
+
+def _changed(value: Any, path: tuple[Any, ...], other: Any) -> Any:
+    changed, key = value.copy(), path[0]
+    if len(path) > 1:
+        changed[key] = _changed(value[key], path[1:], other)
+    elif other is _NONE:
+        del changed[key]
+    else:
+        changed[key] = other
+    return changed

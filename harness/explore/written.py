@@ -13,8 +13,6 @@ from harness.graph.declared import Declared
 from harness.graph.effects import EFFECTS
 from harness.graph.trace import Event
 
-_ALIKE: Final = 3
-"""So many equal answers at the end of a list are one, for any number of calls."""
 _MOST_TRIALS: Final = 200
 
 Keys = dict[str, Any]
@@ -37,27 +35,7 @@ def keys_of(
 
     world = world_of(exchanges(events), is_real, by_node=True)
     world = {**world, **{key: with_entries(world.get(key), entries) for key, entries in real.items()}}
-    return _with_repeated({**given_in(events), **world})
-
-
-def _with_repeated(keys: Keys) -> Keys:
-    """Return a scenario in which equal answers at the end of the list of a node are written once."""
-    found = dict(keys)
-    for key in ("llm", "human"):
-        lists = found.get(key)
-        if isinstance(lists, Mapping):
-            found[key] = {node: _repeated(stubs) for node, stubs in lists.items()}
-        elif lists:
-            found[key] = _repeated(lists)
-    return found
-
-
-def _repeated(stubs: Sequence[Any]) -> list[Any]:
-    alike = next((at for at in range(len(stubs)) if all(each == stubs[at] for each in stubs[at:])), 0)
-    if len(stubs) - alike < _ALIKE:
-        return list(stubs)
-    last = stubs[alike]
-    return [*stubs[:alike], {**(last if isinstance(last, Mapping) else {"reply": last}), "times": "any"}]
+    return {**given_in(events), **world}
 
 
 def forever(keys: Keys, only_last: bool) -> Keys:
