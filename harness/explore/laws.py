@@ -29,7 +29,10 @@ from harness.source.document import shown_path
 from harness.world.failures import KINDS
 
 Type = Literal["crash", "endless", "stuck", "schema", "invariant", "unhandled-fault"]
-NOT_JUDGED: Final = ("unscripted-call", "world", "real-timeout", "harness-broke", "provider", "extra-missing")
+NOT_JUDGED: Final = (
+    *("unscripted-call", "world", "real-timeout", "harness-broke", "provider", "extra-missing"),
+    "program-missing",
+)
 """The codes of errors that say nothing about the agent."""
 _ENDLESS: Final = ("endless-loop", "too-many-steps", "too-many-starts")
 _ENDLESS_TYPES: Final = ("GraphRecursionError",)

@@ -56,7 +56,7 @@ class Mined:
             and tools, then the manifest's own.
         numbers: those that conditions compare with, each with its neighbours.
         reads: the shape of what expressions, templates and code read.
-        compared: the values that what is at a path of `reads` is compared with.
+        compared: the values that what is at a path of `reads` is compared with; "" if it is used as a text.
         written: the keys of mappings that code makes.
         read_by_code: the names at the beginning of `reads` that code looks up.
     """
@@ -74,7 +74,7 @@ class Mined:
         found: dict[str, list[str]] = {}
         for path, values in self.compared.items():
             known = found.setdefault(path[-1], [])
-            known += [each for each in values if isinstance(each, str) and each not in known]
+            known += [each for each in values if each and isinstance(each, str) and each not in known]
         return found
 
 
@@ -159,7 +159,8 @@ def _leaf(values: Sequence[Any]) -> Mapping[str, Any]:
     """Return the schema of values like these."""
     texts = [value for value in values if isinstance(value, str)]
     if texts:
-        return {"type": "string", "examples": texts}
+        examples = [text for text in texts if text]
+        return {"type": "string", **({"examples": examples} if examples else {})}
     if any(isinstance(value, list) for value in values):
         return {"type": "array"}
     if not values:

@@ -18,6 +18,8 @@ _PARSERS: Final = ("loads", "model_validate_json")
 _TESTS: Final = frozenset(
     ["startswith", "endswith", "startsWith", "endsWith", "contains", "count", "find", "index", "split"]
 )
+_OF_TEXTS: Final = frozenset(dir(str)).difference(dir(list), dir(dict))
+"""The methods that only texts have."""
 _PATTERNS: Final = ("match", "search", "fullmatch", "findall", "compile")
 
 
@@ -29,7 +31,7 @@ class Found:
         words: texts that something is compared with.
         numbers: numbers that something is compared with.
         reads: names, each with a mapping of what is read below it.
-        compared: the values that what is at a path of `reads` is compared with.
+        compared: the values that what is at a path of `reads` is compared with; "" if it is used as a text.
         keys: keys of mappings in code.
     """
 
@@ -170,6 +172,10 @@ class _Reader(ast.NodeVisitor):
         first = node.args[0] if node.args else None
         if name == "len" and isinstance(first, ast.Subscript) and (path := self.path(first)) is not None:
             self.found.read(path, [])
+        if isinstance(node.func, ast.Attribute) and name in _OF_TEXTS:
+            path = self.path(node.func.value)
+            if path is not None and path[0] not in self.modules:
+                self.found.read(path, "")  # some text
         if name in _TESTS and first is not None:
             for value in _constants(first):
                 self.found.compare(value)

@@ -164,3 +164,9 @@ def test_a_name_is_used_as_what_it_is_compared_with(tmp_path: Path) -> None:
     found = mined(graph(tmp_path, m_yaml="x: code.press", code_py=code))
     assert used_as(found, "apples") == {"type": "number"}
     assert used_as(found, "pears") == {}
+
+
+def test_a_name_whose_methods_are_those_of_texts_is_a_text(tmp_path: Path) -> None:
+    code = "def label(input_data):\n    return input_data['message'].upper()\n"
+    found = mined(graph(tmp_path, m_yaml="x: code.label", code_py=code))
+    assert used_as(found, "message") == {"type": "string"}
