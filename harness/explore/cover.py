@@ -43,7 +43,8 @@ def suite(covers: Collection[Cover], subject: Subject, file: Path) -> Iterator[K
     """Yield the scenarios, with what they are seen to do as expectations."""
     taken: dict[str, int] = {}
     for cover in fewest(covers):
-        name = clip(" → ".join(map(str, observe.path(cover.events))) or "no node runs", 80)
+        steps = " → ".join(map(str, observe.path(cover.events))) or "no node runs"
+        name = clip(": ".join(filter(None, (subject.keys.get("agent"), steps))), 80)
         taken[name] = taken.get(name, 0) + 1
         name = name if taken[name] == 1 else f"{name} ({taken[name]})"
         yield _scenario(cover, name, subject, file)

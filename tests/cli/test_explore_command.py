@@ -1,6 +1,7 @@
 """`harness explore` on small agents: what it finds, what it writes, what it refuses."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from signal import SIGTERM
@@ -202,6 +203,18 @@ def test_a_cover_takes_all_that_was_reached_and_passes(agent: Any, invoke: Invok
     taken = {branch for line in lines for branch in line["coverage"]["branches"]}
     assert len(taken) == 4
     assert all(check["name"] != "status" or check["passed"] for line in lines for check in line["checks"])
+
+
+def test_a_cover_of_several_agents_names_them_in_its_scenarios(agent: Any, invoke: Invoke) -> None:
+    text = agent(SOUND).read_text()
+    graph = text[text.index("  desk:") :].replace("desk:", "booth:")
+    Path("desk.yaml").write_text(text + graph)
+
+    explored(invoke, "desk.yaml", "--cover", "desk.scenario.yaml", runs=60)
+
+    assert invoke("run", "desk.scenario.yaml").exit_code == 0
+    names = re.findall("name: (.*)", Path("desk.scenario.yaml").read_text())
+    assert {name.strip('"').partition(":")[0] for name in names} == {"desk", "booth"}
 
 
 # ---------------------------------------------------------------- scenarios

@@ -209,3 +209,21 @@ def test_a_function_declares_its_data_by_annotations_and_by_what_it_reads(
     found = load_graph(LoadRequest((tmp_path / "app.py:agent",)), "python").declared()
     assert (found.takes_text, found.output) == (takes_text, output)
     assert (None if found.input is None else list(found.input["properties"])) == inputs
+
+
+def test_a_caller_gives_what_a_dataclass_cannot_be_made_without(tmp_path: Path) -> None:
+    found = declared(
+        tmp_path,
+        """
+        from dataclasses import field
+        @dataclass(kw_only=True)
+        class State:
+            q: str
+            n: int
+            log: list[str] = field(default_factory=list)
+        def one(state): return {"log": [state.q]}
+        graph = StateGraph(State).add_node(one).add_edge(START, "one").compile()
+        """,
+    )
+    assert found.input is not None
+    assert found.input["required"] == ["q", "n"]

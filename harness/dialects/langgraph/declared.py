@@ -9,7 +9,8 @@ import inspect
 import linecache
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import MISSING, is_dataclass, replace
+from dataclasses import fields as of_dataclass
 from typing import Any, Final, get_type_hints
 
 from typing_extensions import is_typeddict
@@ -115,10 +116,14 @@ def _types(schema: Any) -> dict[str, Schema]:
 
 
 def _required(schema: Any) -> list[str]:
-    """Return the keys that a model requires, or that a type of an input of its own does."""
+    """Return the keys that a model or a dataclass requires, or that a type of an input of its own does."""
     fields = getattr(schema, "model_fields", None)
     if fields is not None:
         return [key for key, field in fields.items() if field.is_required()]
+    if is_dataclass(schema):
+        return [
+            each.name for each in of_dataclass(schema) if each.init and not _has_default(schema, each.name)
+        ]
     return [key for key in _types(schema) if key in getattr(schema, "__required_keys__", ())]
 
 
@@ -126,6 +131,9 @@ def _has_default(schema: Any, key: str) -> bool:
     fields = getattr(schema, "model_fields", None) or {}
     if key in fields:
         return not fields[key].is_required()
+    if is_dataclass(schema):
+        known = {each.name: each for each in of_dataclass(schema)}
+        return key in known and (known[key].default, known[key].default_factory) != (MISSING, MISSING)
     return hasattr(schema, key) and not is_typeddict(schema)
 
 
@@ -185,7 +193,7 @@ def _inputs(
         properties = dict(types)
     else:
         first = _read_first(compiled, edges, runs, accesses, types)
-        required = _required(schema) if hasattr(schema, "model_fields") else []
+        required = [] if is_typeddict(schema) else _required(schema)
         required += [key for key in first if first[key]]
         properties = {key: types[key] for key in (*required, *first)}
     if _MESSAGES in types:
