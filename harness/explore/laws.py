@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from harness.errors import Span
+from harness.errors import ExpressionError, Span
 from harness.graph.declared import Schema
 from harness.graph.events import EventGraph
 from harness.graph.model import Graph
@@ -109,7 +109,8 @@ def failure(observed: Observation) -> Breach:
     cause = clip(f"{error['type']}{node}: {' '.join(error['message'].split())}", 200)
     if error["code"] in _ENDLESS or error["type"] in _ENDLESS_TYPES:
         return _endless(observed, cause, place)
-    at = place if frame else f"{error['node']} {place} {_DRAWN.sub('…', error['message'])}"
+    text = "" if error["code"] == ExpressionError.code else _DRAWN.sub("…", error["message"])
+    at = place if frame else f"{error['node']} {place} {text}"  # an expression is its place
     if _is_fault(observed, error):  # which of them it is makes no difference to the node
         return Breach("crash", cause, place, f"fault {error['node']}", f"{error['node'] or ''}")
     about = f"{error['node'] or ''} {error['type']}"
@@ -118,10 +119,13 @@ def failure(observed: Observation) -> Breach:
 
 def _is_fault(observed: Observation, error: Mapping[str, Any]) -> bool:
     """True if a run failed by a fault. Clients have errors of their own for it: then a call of the node had one."""
-    if not error["traceback"]:
-        return error["type"] in _OF_FAULTS or error["message"].endswith(_TEXTS_OF_FAULTS)
+    if not error["traceback"] and (
+        error["type"] in _OF_FAULTS or error["message"].endswith(_TEXTS_OF_FAULTS)
+    ):
+        return True
+    is_own = error["traceback"] and not issubclass(getattr(builtins, error["type"], OSError), OSError)
     faulty = (call["node"] for call in observed.calls if call.get("reason") in _TEXTS_OF_FAULTS)
-    return error["node"] in faulty and issubclass(getattr(builtins, error["type"], OSError), OSError)
+    return error["code"] is None and not is_own and error["node"] in faulty
 
 
 def _endless(observed: Observation, cause: str, where: str | None) -> Breach:

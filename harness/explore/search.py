@@ -201,12 +201,12 @@ class Stream:
             except SourceError as error:  # Hypothesis would repeat it
                 refused.append(error)
                 raise _Enough from error
-            if found:  # Hypothesis repeats it
-                raise _Broken
-            self._count(run)
-            if run.breach is not None and run.breach.key not in self._known:
-                found.append(run)
-                raise _Broken
+            if not found:  # or Hypothesis repeats what was found
+                self._count(run)
+                if run.breach is not None and run.breach.key not in self._known:
+                    found.append(run)
+            if found:
+                raise _Broken  # always here: from elsewhere, it would count as another failure
             if self._is_late():
                 raise _Enough
             hypothesis.target(float(len(run.features)), label="features")

@@ -62,6 +62,9 @@ LOOP = "[{source: a, target: b}, {source: b, target: a}]"
         ("{name: x, type: int}", [puts("a", y="default(state.x, 1)")], "[]", {}, []),  # a limit
         ("{name: x, default: null}", [puts("a", y="state.x")], "[]", {"x": {"anyOf": [TEXT, {"type": "null"}]}}, []),
         ("{name: x, type: int}", [puts("a", x="state.x + 1")], "[]", {}, []),  # a counter
+        ("{name: x, type: list, default: [{k: 1}]}", [puts("a", y="state.x")], "[]",
+         {"x": {"type": "array", "items": {"type": "object", "properties": {"k": {"type": "integer"}},
+                                           "required": ["k"]}}}, []),  # the default shows the items
         ("{name: x, default: q}", [puts("a", x="state.x")], "[]", {}, []),
         ("{name: x}", [puts("a", x="1"), puts("b", y="state.x")], NEXT, {}, []),
         ("{name: x}", [puts("a", y="state.x"), puts("b", x="state.y")], LOOP, {"x": TEXT}, ["x"]),  # rewritten later

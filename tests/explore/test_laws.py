@@ -52,3 +52,13 @@ def test_a_loop_is_one_finding_whatever_else_its_rounds_visit() -> None:
         return failure(observed).key
 
     assert loop("ask", "answer") == loop("ask", "search", "answer") != loop("search", "answer")
+
+
+def test_what_an_expression_reads_in_vain_is_one_finding_at_its_place() -> None:
+    def at(message: str) -> str:
+        error = {"type": "ExpressionError", "code": "expression", "message": message, "node": "ask"}
+        return failure(
+            Observation(status="failed", error={**error, "where": "a.yaml:3:9", "traceback": []})
+        ).key
+
+    assert at("no field 'm' in a value of type bool in b.m") == at("no such key: 'm' in b.m")

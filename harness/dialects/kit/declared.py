@@ -47,6 +47,18 @@ def object_schema(properties: Mapping[str, Schema], required: Iterable[str] | No
     }
 
 
+def like(value: Any) -> Schema:
+    """Return the schema of values of the same shape: lists of such items, mappings with such keys."""
+    if isinstance(value, Mapping):
+        return object_schema({str(key): like(each) for key, each in value.items()}, map(str, value))
+    if isinstance(value, list):
+        items = [like(each) for each in value]
+        distinct = [each for at, each in enumerate(items) if each not in items[:at]]
+        return array_schema(distinct[0] if len(distinct) == 1 else {"anyOf": distinct} if distinct else {})
+    kinds = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
+    return {"type": kinds[type(value)]} if type(value) in kinds else {}
+
+
 def _definitions(parts: Iterable[Schema]) -> Schema:
     """Return the definitions of parts of a schema, which refer to them from its root."""
     found: dict[str, dict[str, Any]] = {}

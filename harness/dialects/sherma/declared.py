@@ -13,6 +13,7 @@ from harness.dialects.kit.declared import (
     array_schema,
     first_read,
     is_number,
+    like,
     object_schema,
     return_schemas,
     user_messages,
@@ -74,6 +75,8 @@ def _inputs(definition: doc.Agent) -> tuple[dict[str, Schema], list[str]]:
         if name not in fields or name in found:
             continue
         schema = _type(fields[name])
+        if fields[name].has_default and fields[name].default and schema.get("type") in ("array", "object"):
+            schema = like(fields[name].default)  # it shows what the agent takes
         is_setting = fields[name].has_default and (definition.keeps_messages or name in written)
         is_limit = name not in needed and (name in written or is_number(schema))
         if not is_setting and not is_limit:
