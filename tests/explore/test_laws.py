@@ -26,6 +26,12 @@ def test_values_that_a_message_found_do_not_split_a_finding() -> None:
     assert key("UnfitValue", f"{text}the number 5") == key("UnfitValue", f"{text}nothing (null)")
 
 
+def test_a_hint_does_not_split_a_finding() -> None:
+    assert key("NoRoute", "no edge has the label 'x'; did you mean 'y'?") == key(
+        "NoRoute", "no edge has the label ''"
+    )
+
+
 def test_faults_of_a_node_are_one_finding_whatever_the_client_makes_of_them() -> None:
     limit = key(
         "OpenAIRateLimitError", "Error code: 429", line=7, calls=(("ask", "429 rate limit exceeded"),)
