@@ -170,7 +170,7 @@ def ways_to_answer(setting: Setting) -> list[Way]:
         if only_entries(each):
             return True
         if setting.origin is not None and kind.stubs == "name":
-            return not _answers(setting.origin, each)
+            return not answers(setting.origin, each)
         return kind.real_by_default or (app and each.kind == "tool")
 
     def only_entries(each: Exchange) -> bool:
@@ -182,7 +182,7 @@ def ways_to_answer(setting: Setting) -> list[Way]:
     return [(is_real, by_node) for by_node in (True, False) for is_real in (only_entries, by_default)]
 
 
-def _answers(origin: Scenario, each: Exchange) -> bool:
+def answers(origin: Scenario, each: Exchange) -> bool:
     """True if the scenario has stubs for calls of this name."""
     key, name = each.entry
     names = {name, name.rpartition("/")[2]} if EFFECTS[each.kind].named_in_parts else {name}

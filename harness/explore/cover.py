@@ -64,7 +64,7 @@ def _scenario(cover: Cover, name: str, subject: Subject, file: Path) -> Keys:
         return cover.features <= features_of([*restored(outcome.events)])
 
     keys = shortened(
-        keys_of(cover.events, subject.is_app, subject.world, cover.unreal), subject.declared, takes_all
+        keys_of(cover.events, subject.scenario, subject.world, cover.unreal), subject.declared, takes_all
     )
     trial = {**own, **keys, "allow_unused": True, "expect": {"status": ended}}
     outcomes = run_trial(file, head, trial, settings, repeat=2)

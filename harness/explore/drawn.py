@@ -130,7 +130,7 @@ class Drawn(LastResponder):
         faults: the faults that were drawn, as (kind of call, node, fault).
         problem: why something could not be drawn.
         is_silent: a person does not answer.
-        unreal: what was answered and might have run for real, as scripts and agents do: (kind of call, name).
+        unreal: what was answered, and did not run for real: (kind of call, name).
     """
 
     draw: Draw
@@ -226,8 +226,7 @@ class Drawn(LastResponder):
         make = _ANSWERS.get(effect.kind)
         if make is None:
             return None
-        if effect.real_by_default:
-            self.unreal.add((effect.kind, effect.name))
+        self.unreal.add((effect.kind, effect.name))
         fault = self._fault(effect)
         written = fault if fault is not None else make(self, effect)
         if fault is not None and "tool_calls" not in fault and self.draw.choose(2):

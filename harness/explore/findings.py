@@ -66,7 +66,7 @@ def unconfirmed(found: Found, subject: Subject, out: Path) -> Finding:
         "name": clip(f"{broken.type}: {broken.cause}", 100),
         "description": "Found by `harness explore`. It fails until the agent is mended.",
         **subject.keys_for(found.events),
-        **keys_of(found.events, subject.is_app, subject.world, found.unreal),
+        **keys_of(found.events, subject.scenario, subject.world, found.unreal),
         "expect": dict(broken.expect) or {"status": "completed"},
     }
     file = _file(identity(broken), subject, out)

@@ -18,7 +18,7 @@ from harness.graph.declared import Declared
 from harness.graph.model import Graph
 from harness.graph.trace import Event
 from harness.scenario import SUFFIXES
-from harness.scenario.app_process import graph_outside_runs, is_app
+from harness.scenario.app_process import graph_outside_runs
 from harness.scenario.load import load_file
 from harness.scenario.model import Exploration, Scenario
 from harness.scenario.outcome import Outcome
@@ -66,11 +66,6 @@ class Subject:
     def manifest(self) -> Path:
         """Its manifest."""
         return self.scenario.manifests[0]
-
-    @property
-    def is_app(self) -> bool:
-        """True if its tools run for real, as those of an app do."""
-        return is_app(self.manifest, self.scenario.dialect)
 
     @property
     def declared(self) -> Declared:

@@ -7,11 +7,13 @@ from copy import deepcopy
 from typing import Any, Final
 
 from harness.authoring.from_trace import with_entries
+from harness.authoring.setting import answers
 from harness.authoring.world import exchanges, given_in, world_of
 from harness.errors import SourceError
 from harness.graph.declared import Declared
 from harness.graph.effects import EFFECTS
 from harness.graph.trace import Event
+from harness.scenario.model import Scenario
 
 _MOST_TRIALS: Final = 200
 
@@ -20,18 +22,22 @@ Keys = dict[str, Any]
 
 
 def keys_of(
-    events: Sequence[Event], is_app: bool, real: Mapping[str, Any], unreal: Collection[tuple[str, str]]
+    events: Sequence[Event],
+    origin: Scenario,
+    real: Mapping[str, Any],
+    unreal: Collection[tuple[str, str]],
 ) -> Keys:
     """Return the input and the world of a run. What ran for real, as what would run for real again, is left out.
 
-    `real` has the entries that are real, and the tools of MCP servers; `unreal` are (kind, name) of what did not run.
+    What runs for real has no stubs in the scenario `origin`, and was not drawn (`unreal` has kinds and names).
+    `real` has the entries that are real, and the tools of MCP servers.
     """
 
     def is_real(each: Any) -> bool:
         key, *names = each.entry
         named = names and isinstance(real.get(key, {}).get(names[0]), str)
-        runs = EFFECTS[each.kind].real_by_default and (each.kind, each.call["name"]) not in unreal
-        return bool(named or runs or (is_app and each.kind == "tool"))
+        may_run = EFFECTS[each.kind].stubs == "name" and (each.kind, each.call["name"]) not in unreal
+        return bool(named or (may_run and not answers(origin, each)))
 
     world = world_of(exchanges(events), is_real, by_node=True)
     world = {**world, **{key: with_entries(world.get(key), entries) for key, entries in real.items()}}

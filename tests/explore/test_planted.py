@@ -11,6 +11,7 @@ from harness.explore.drawn import KINDS_OF_FAULTS, Draw, Drawn
 from harness.explore.exploration import Explored, explore
 from harness.explore.mining import Mined
 from harness.explore.subject import of_manifest
+from harness.explore.written import keys_of
 from harness.graph.declared import Declared
 from harness.graph.effects import MCPEndpoint
 from harness.scenario.load import load_file
@@ -266,3 +267,22 @@ def test_a_server_whose_tools_nobody_declares_cannot_be_drawn() -> None:
     drawn = Drawn(Draw(lambda _below: 0, Mined(), Declared()))
     drawn.session(MCPEndpoint(id="tides", transport="stdio"))
     assert drawn.problem == "the tools of the MCP server 'tides' are not declared"
+
+
+def test_what_ran_for_real_is_not_written(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text(SCRIPTS, encoding="utf-8")
+    [subject] = of_manifest(tmp_path / "m.yaml", None, Projects())
+    call = {
+        "event": "call",
+        "call": 1,
+        "kind": "tool",
+        "name": "find",
+        "node": "act",
+        "request": {"args": {}},
+    }
+    events = [call, {"event": "answer", "call": 1, "ok": True, "latency": 0.0, "value": "here"}]
+
+    assert keys_of(events, subject.scenario, {}, set()) == {}
+    assert keys_of(events, subject.scenario, {}, {("tool", "find")}) == {
+        "tools": {"find": {"return": "here"}}
+    }
