@@ -111,7 +111,7 @@ class World:
         subject = self._subject
         plan = Plan(1, None, 0, self._faults, faults_given=True)
         made = Attempts(subject.scenario, subject.settings, subject.graph, plan).make(self._choose)
-        keys = keys_of(made.events, subject.scenario, subject.world, made.drawn.unreal)
+        keys = keys_of(made.material, subject.scenario, subject.world)
         text = file_text(subject.head(subject.scenario.file), [{"name": "found", **subject.keys, **keys}])
         hypothesis.note(f"the scenario file that repeats this run:\n\n{text}")
         turns = keys.pop("turns", None) or [{"input": keys.pop("input", None)}]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -13,13 +15,14 @@ from harness.explore.laws import NOT_JUDGED, Breach, breach
 from harness.explore.mining import mined
 from harness.explore.subject import most_visits
 from harness.explore.values import Choose
+from harness.explore.written import Material
 from harness.graph import observe
 from harness.graph.model import Graph
 from harness.graph.native import NativeGraph
 from harness.graph.to_json import to_json
 from harness.graph.trace import Event
 from harness.scenario.evaluation import graph_shape
-from harness.scenario.model import MISSING, Exploration, Scenario, Turn, import_folders
+from harness.scenario.model import MISSING, Exploration, NativeKeys, Scenario, Turn, import_folders
 from harness.scenario.outcome import RunResult
 from harness.scenario.process_state import prepare_process, preserve_process_state
 from harness.scenario.real_limit import progress, real_limit
@@ -71,6 +74,7 @@ class Run:
     result: RunResult
     drawn: Drawn
     inputs: Sequence[Any]
+    context: Mapping[str, Any] | None
     breach: Breach | None
     features: frozenset[Feature]
 
@@ -82,10 +86,10 @@ class Run:
         return len(self.drawn.faults), len(observed.calls) + len(self.inputs), len(text), text
 
     @property
-    def events(self) -> list[Event]:
-        """Its trace as JSON data."""
+    def material(self) -> Material:
+        """The run as its scenario is written from it."""
         trace = self.result.trace
-        return list(trace.rendered()) if trace is not None else []
+        return Material(list(trace.rendered()) if trace is not None else [], self.drawn.unreal, self.context)
 
 
 class Attempts:
@@ -122,6 +126,10 @@ class Attempts:
         turns = tuple(Turn(input=value) for value in given) or self._scenario.turns
         expect = self.plan.laws.invariants  # in place of what one conversation is expected to do
         scenario = replace(self._scenario, turns=turns, conversation=len(turns) > 1, expect=expect)
+        context, native = None, scenario.native or NativeKeys({}, None, (), {})
+        if native.context is None and self._declared.context is not None:
+            context = draw.value(self._declared.context)
+            scenario = replace(scenario, native=replace(native, context=context))
         drawn = Drawn(draw)
         result = self._run(scenario, drawn)
         progress.raise_if_stopped()
@@ -134,17 +142,20 @@ class Attempts:
         if drawn.problem or (error is not None and error["code"] in NOT_JUDGED):
             raise _cannot_draw(drawn.problem or str((error or {})["message"]))
         if result.observed.status == "timeout" and drawn.is_silent:  # a person may take as long
-            return Run(result, drawn, given, None, features_of(events))
+            return Run(result, drawn, given, context, None, features_of(events))
         graph, laws = result.graph or self._graph, self.plan.laws
         broken = breach(result.observed, graph, events, laws, bool(drawn.faults))
-        return Run(result, drawn, given, broken, features_of(events))
+        return Run(result, drawn, given, context, broken, features_of(events))
 
     def _run(self, scenario: Scenario, drawn: Drawn) -> RunResult:
-        """Make one run in this process, and restore the state of the process."""
+        """Make one run in this process, whose output is dropped, and restore the state of the process."""
         graph = None if isinstance(self._graph, NativeGraph) else self._graph  # an app's has data of the run
         progress.begin()
         prepare_process()
         with (
+            open(os.devnull, "w") as nowhere,
+            redirect_stdout(nowhere),
+            redirect_stderr(nowhere),
             preserve_process_state(import_folders(scenario, self._settings), []),
             real_limit(self._settings.real_timeout, progress.doing),
             clock_readings(start_of(scenario, self._settings)) as readings,

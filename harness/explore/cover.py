@@ -23,7 +23,7 @@ def fewest(covers: Collection[Cover]) -> list[Cover]:
     A run of several turns is taken only for what no single turn takes.
     """
     ordered = sorted(covers, key=lambda each: (each.size, each.stream))
-    single = [each for each in ordered if "turns" not in given_in(each.events)]
+    single = [each for each in ordered if "turns" not in given_in(each.run.events)]
     chosen: list[Cover] = []
     taken: set[Feature] = set()
     for among in (single, ordered):
@@ -43,7 +43,7 @@ def suite(covers: Collection[Cover], subject: Subject, file: Path) -> Iterator[K
     """Yield the scenarios, with what they are seen to do as expectations."""
     taken: dict[str, int] = {}
     for cover in fewest(covers):
-        steps = " → ".join(map(str, observe.path(cover.events))) or "no node runs"
+        steps = " → ".join(map(str, observe.path(cover.run.events))) or "no node runs"
         name = clip(": ".join(filter(None, (subject.keys.get("agent"), steps))), 80)
         taken[name] = taken.get(name, 0) + 1
         name = name if taken[name] == 1 else f"{name} ({taken[name]})"
@@ -55,17 +55,15 @@ def _scenario(cover: Cover, name: str, subject: Subject, file: Path) -> Keys:
     own = {
         "name": name,
         "description": "Written by `harness explore --cover` from one run: review what it expects.",
-        **subject.keys_for(cover.events),
+        **subject.keys_for(cover.run.events),
     }
-    ended = next(event["status"] for event in reversed(cover.events) if event["event"] == "end")
+    ended = next(event["status"] for event in reversed(cover.run.events) if event["event"] == "end")
 
     def takes_all(keys: Keys) -> bool:
         outcome = subject.trial(file, {**own, **keys, "allow_unused": True, "expect": {"status": ended}})
         return cover.features <= features_of([*restored(outcome.events)])
 
-    keys = shortened(
-        keys_of(cover.events, subject.scenario, subject.world, cover.unreal), subject.declared, takes_all
-    )
+    keys = shortened(keys_of(cover.run, subject.scenario, subject.world), subject.declared, takes_all)
     trial = {**own, **keys, "allow_unused": True, "expect": {"status": ended}}
     outcomes = run_trial(file, head, trial, settings, repeat=2)
     return with_expectations({**own, **keys}, outcomes, file, head, settings)[0]

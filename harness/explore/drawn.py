@@ -29,6 +29,7 @@ from harness.graph.effects import (
     ScriptCall,
 )
 from harness.graph.model import State
+from harness.interception.model_calls import current_model_call
 from harness.matchers.regex import glob_matches
 from harness.world.entries import schema_of
 from harness.world.mcp.fake import fake_session
@@ -152,6 +153,9 @@ class Drawn(LastResponder):
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
         """Return a drawn answer; None if a person does not answer, and for what cannot be drawn."""
+        model = current_model_call()
+        if isinstance(effect, HTTPCall) and model is not None and not model.requested:
+            return None  # of a chat model that speaks no known wire format, which is answered as a whole
         ahead = self._ahead[_key(effect)]
         try:
             written = ahead.popleft() if ahead else self._draw(effect)

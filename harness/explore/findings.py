@@ -65,8 +65,8 @@ def unconfirmed(found: Found, subject: Subject, out: Path) -> Finding:
     keys: Keys = {
         "name": clip(f"{broken.type}: {broken.cause}", 100),
         "description": "Found by `harness explore`. It fails until the agent is mended.",
-        **subject.keys_for(found.events),
-        **keys_of(found.events, subject.scenario, subject.world, found.unreal),
+        **subject.keys_for(found.run.events),
+        **keys_of(found.run, subject.scenario, subject.world),
         "expect": dict(broken.expect) or {"status": "completed"},
     }
     file = _file(identity(broken), subject, out)

@@ -210,8 +210,9 @@ def waiting(graph: Graph) -> Mapping[str, Sequence[str]]:
     """Return the nodes that wait until several others have run, and those."""
     if isinstance(graph, EventGraph):
         return {name: sorted(join.members) for name, join in graph.joins.items() if _waits_for_all(join)}
-    if isinstance(graph, NativeGraph):
-        return {end: sorted(sources) for sources, end in getattr(graph.compiled.builder, "waiting_edges", ())}
+    if isinstance(graph, NativeGraph):  # outside of its runs, it has not been imported
+        builder = getattr(graph.compiled, "builder", None)
+        return {end: sorted(sources) for sources, end in getattr(builder, "waiting_edges", ())}
     return {}
 
 

@@ -6,7 +6,7 @@ differ from machine to machine, are off, and its shrinking ends after a number o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -23,7 +23,7 @@ from harness.errors import SourceError
 from harness.explore.attempt import Attempts, Feature, Run, Size
 from harness.explore.laws import Breach
 from harness.explore.values import Choose
-from harness.graph.trace import Event
+from harness.explore.written import Material
 from harness.time.real import real
 
 _SESSION: Final = 500
@@ -42,16 +42,14 @@ _PARETO: Final = b".pareto"
 class Found:
     """A breach with a run that shows it.
 
-    `choices` repeat the run in Hypothesis. `unreal`: see `Drawn`. `runs_until` and `seconds` are those of the stream
-    before it.
+    `choices` repeat the run in Hypothesis. `runs_until` and `seconds` are those of the stream before it.
     """
 
     stream: int
     breach: Breach
     choices: bytes
-    events: list[Event]
+    run: Material
     size: Size
-    unreal: Set[tuple[str, str]]
     runs_until: int
     seconds: float
 
@@ -62,9 +60,8 @@ class Cover:
 
     stream: int
     features: frozenset[Feature]
-    events: list[Event]
+    run: Material
     size: Size
-    unreal: Set[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -177,7 +174,7 @@ class Stream:
             if self._runs == before:
                 break
         for features, run in self._covers.items():
-            self.tell(Cover(self.number, features, run.events, run.size, run.drawn.unreal))
+            self.tell(Cover(self.number, features, run.material, run.size))
         self._tell_reached()
 
     def _left(self) -> int:
@@ -223,7 +220,7 @@ class Stream:
             assert run.breach is not None
             self._known.add(run.breach.key)
             seconds = real.monotonic() - self._began
-            told = choices.choices, run.events, run.size, run.drawn.unreal
+            told = choices.choices, run.material, run.size
             self.tell(Found(self.number, run.breach, *told, self._runs, seconds))
 
     def _count(self, run: Run) -> None:
@@ -257,9 +254,7 @@ def shrunk(found: Found, attempts: Attempts) -> Found:
         runs, visits = runs + 1, visits + sum(run.result.observed.visits.values())
         if run.breach is not None and run.breach.key == found.breach.key:
             if run.size < best.size:
-                best = replace(
-                    best, breach=run.breach, events=run.events, size=run.size, unreal=run.drawn.unreal
-                )
+                best = replace(best, breach=run.breach, run=run.material, size=run.size)
             if runs < _SHRINKING and visits < _SHRINKING_VISITS:
                 raise _Broken
         if runs >= _SHRINKING or visits >= _SHRINKING_VISITS:

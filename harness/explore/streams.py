@@ -5,6 +5,7 @@ An app is imported in a process of its own for each task.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
@@ -76,9 +77,17 @@ def _work(
     if not app_process.concerns(scenario):
         return do(tell)
     try:
-        app_process.told_by(do, tell)
+        app_process.told_by(partial(_silently, do), tell)
     except WorkerDied as error:
         tell(str(error))
+
+
+def _silently(do: Callable[[Tell], None], tell: Tell) -> None:
+    """Do a task in a process of its own, which shows nothing of what its thousands of runs print."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        os.dup2(nowhere, descriptor)
+    do(tell)
 
 
 def _do(plan: Plan, task: Task, scenario: Scenario, settings: Settings, tell: Callable[[Any], None]) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Set
 from copy import deepcopy
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from harness.authoring.from_trace import with_entries
 from harness.authoring.setting import answers
@@ -21,27 +21,37 @@ Keys = dict[str, Any]
 """A scenario, as it is written."""
 
 
-def keys_of(
-    events: Sequence[Event],
-    origin: Scenario,
-    real: Mapping[str, Any],
-    unreal: Collection[tuple[str, str]],
-) -> Keys:
+class Material(NamedTuple):
+    """The material of a scenario: a run.
+
+    Attributes:
+        events: its trace, as JSON data.
+        unreal: see `harness.explore.drawn.Drawn`.
+        context: the context that was drawn; None if none was.
+    """
+
+    events: list[Event]
+    unreal: Set[tuple[str, str]]
+    context: Mapping[str, Any] | None = None
+
+
+def keys_of(run: Material, origin: Scenario, real: Mapping[str, Any]) -> Keys:
     """Return the input and the world of a run. What ran for real, as what would run for real again, is left out.
 
-    What runs for real has no stubs in the scenario `origin`, and was not drawn (`unreal` has kinds and names).
-    `real` has the entries that are real, and the tools of MCP servers.
+    What runs for real has no stubs in the scenario `origin`, and was not drawn. `real` has the entries that are real,
+    and the tools of MCP servers.
     """
 
     def is_real(each: Any) -> bool:
         key, *names = each.entry
         named = names and isinstance(real.get(key, {}).get(names[0]), str)
-        may_run = EFFECTS[each.kind].stubs == "name" and (each.kind, each.call["name"]) not in unreal
+        may_run = EFFECTS[each.kind].stubs == "name" and (each.kind, each.call["name"]) not in run.unreal
         return bool(named or (may_run and not answers(origin, each)))
 
-    world = world_of(exchanges(events), is_real, by_node=True)
+    world = world_of(exchanges(run.events), is_real, by_node=True)
     world = {**world, **{key: with_entries(world.get(key), entries) for key, entries in real.items()}}
-    return {**given_in(events), **world}
+    context = {"context": dict(run.context)} if run.context is not None else {}
+    return {**given_in(run.events), **context, **world}
 
 
 def forever(keys: Keys, only_last: bool) -> Keys:
@@ -90,6 +100,8 @@ def _parts(keys: Keys, declared: Declared) -> Iterator[Path]:
     """Yield the path of each part that might be left out, the largest first."""
     for at in reversed(range(1, len(keys.get("turns", ())))):
         yield ("turns", at)
+    if "context" in keys:
+        yield ("context",)
     for effect in EFFECTS.values():
         entries = keys.get(effect.key)
         if not entries:

@@ -19,6 +19,7 @@ class Declared:
         input: the mapping that a caller may give. Of an undeclared state, its properties are only those keys that
             something reads before any node writes them.
         takes_text: a caller may give a text.
+        context: the context that a caller gives with it (LangGraph).
         output: what a completed run returns.
         state: the state of a run that completed. Keys that a run may leave out are not required.
         results: what calls return, by kind of effect and name. The replies of models (`llm`, as JSON) and of people
@@ -31,6 +32,7 @@ class Declared:
 
     input: Schema | None = None
     takes_text: bool = False
+    context: Schema | None = None
     output: Schema | None = None
     state: Schema | None = None
     results: Mapping[tuple[str, str], Schema] = field(default_factory=dict)

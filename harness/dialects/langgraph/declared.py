@@ -54,6 +54,7 @@ def declared_app(compiled: Any, edges_of: EdgesOf) -> Declared:
     given = _inputs(compiled, edges_of(compiled), runs, chooses)
     return Declared(
         input=given,
+        context=_context_of(builder),
         takes_text=_MESSAGES in given["properties"] and set(given["required"]) <= {_MESSAGES},
         output={"type": "string"} if _MESSAGES in compiled.output_channels else object_schema(outputs, ()),
         state=object_schema(_types(_schema_of(builder, "state")), ()),
@@ -102,14 +103,21 @@ def _schema_of(builder: Any, which: str) -> Any:
     return getattr(builder, f"{which}_schema", None) or getattr(builder, own, None)
 
 
+def _context_of(builder: Any) -> Schema | None:
+    """Return the schema of the context; None if the graph has none, as before LangGraph 0.6."""
+    schema = getattr(builder, "context_schema", None)
+    types = {} if schema is None else _types(schema)
+    return object_schema(types, _required(schema)) if types else None
+
+
 def _types(schema: Any) -> dict[str, Schema]:
     """Return the schema of each key of a type. Of messages it is open."""
     try:
-        hints = get_type_hints(schema)
+        hints, annotated = get_type_hints(schema), get_type_hints(schema, include_extras=True)
     except Exception:  # annotations may name what only a type checker imports
-        hints = {}
+        hints, annotated = {}, {}
     return {
-        key: _ANY if "essage" in repr(hint) else type_schema(hint) or _ANY
+        key: _ANY if "essage" in repr(annotated[key]) else type_schema(hint) or _ANY  # add_messages, too
         for key, hint in hints.items()
         if not key.startswith("_")
     }
