@@ -380,6 +380,56 @@ def test_without_its_extra_it_says_what_to_install(
     assert done.stderr.startswith("error: package 'hypothesis' is needed to draw answers: pip install")
 
 
+APP = """
+from dataclasses import dataclass
+from typing import Annotated, TypedDict
+
+import httpx
+from langgraph.runtime import Runtime
+from langchain_core.language_models import SimpleChatModel
+from langgraph.graph import START, StateGraph
+from langgraph.graph.message import add_messages
+
+
+@dataclass
+class Caller:
+    user: str
+
+
+class Own(SimpleChatModel):
+    @property
+    def _llm_type(self):
+        return "own"
+
+    def _call(self, messages, **options):
+        return httpx.post("https://models.example.com/say", json={}).json()["said"]
+
+
+class State(TypedDict):
+    messages: Annotated[list[str], add_messages]
+
+
+def answer(state, runtime: Runtime):
+    print("answering", runtime.context.user)
+    return {"messages": [Own().invoke(state["messages"])]}
+
+
+graph = StateGraph(State, context_schema=Caller).add_node(answer).add_edge(START, "answer").compile()
+"""
+
+
+def test_an_app_gets_a_context_and_answers_at_its_own_model_and_prints_nothing(
+    write: WriteFile, invoke: Invoke, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write("app.py", APP)
+    done = invoke("explore", "app.py:graph", "--runs", "16", "--cover", "cover.scenario.yaml")
+    assert done.exit_code == 0, done.output
+    assert "answering" not in done.output + "".join(capfd.readouterr())
+    cover = Path("cover.scenario.yaml").read_text(encoding="utf-8")
+    assert "context: {user: " in cover
+    assert "llm: {answer: [" in cover
+
+
 def test_a_key_that_is_no_invariant_is_refused(agent: Any, write: WriteFile, invoke: Invoke) -> None:
     agent(SOUND)
     write("half.scenario.yaml", HALF.replace("EXPLORE", "nevr: [refund]"))
