@@ -62,6 +62,8 @@ _MOST_TOOL_ROUNDS: Final = 4
 """Replies with tool calls that a node gets: after them, the model has what it wanted."""
 _MOST_HUMAN_ANSWERS: Final = 5
 """Answers of people in a run: they give up."""
+_EDITABLE: Final = ("string", "integer", "number", "boolean")
+"""The types of fields that a person edits at a breakpoint: what code holds as objects is no JSON."""
 _LATE_S: Final = 7_200
 """The virtual seconds after which a person answers late."""
 _STATUSES: Final = (200, 404, 429, 500)
@@ -145,6 +147,7 @@ class Drawn(LastResponder):
     _stubborn: dict[tuple[str, str], Mapping[str, Any]] | None = None
     _down: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
     _answered: int = 0
+    _resumed: int = 0
     _tool_rounds: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -205,6 +208,19 @@ class Drawn(LastResponder):
 
     def put_in_front(self, world: WorldSpec) -> None:
         """Do nothing: stubs are in front of it."""
+
+    def resume(self) -> Mapping[str, Any] | None:
+        """Draw what goes on at a breakpoint: nothing else, mostly; an edit of a field; or nobody does."""
+        kind = self.draw.choose(6) if self._resumed < _MOST_HUMAN_ANSWERS else 5
+        self._resumed += 1
+        if kind == 5:
+            return None
+        declared = (self.draw.declared.state or {}).get("properties", {})
+        fields = {name: each for name, each in declared.items() if each.get("type") in _EDITABLE}
+        if kind < 4 or not fields:
+            return {}
+        name = self.draw.one_of(sorted(fields))
+        return {name: self.draw.value(fields[name])}
 
     def unscripted(self, effect: Effect, state: State) -> UnscriptedCall | None:
         """Return None: others have the error."""

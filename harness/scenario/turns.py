@@ -279,11 +279,21 @@ class _Run:
                 is_resumed = number < len(turns) and turns[number].resume is not MISSING
                 self.backend.begin_turn(number, is_resumed=is_resumed)
             ending = await self._turn(turn)
+            while self._at_breakpoint(ending) and (value := self._last_resume()) is not None:
+                ending = await self._turn(Turn(resume=value))
             if self.simulation.fatal is not None:
                 break
             if self.world.last is not None and ending.status != "completed":
                 break  # whether there is another turn was drawn before
         return ending
+
+    def _at_breakpoint(self, ending: Ending) -> bool:
+        """True if the run stopped at static breakpoints only, which ask nothing."""
+        pending = self.conversation.pending.values()
+        return ending.status == "interrupted" and all(question.breakpoint for question in pending)
+
+    def _last_resume(self) -> Mapping[str, Any] | None:
+        return self.world.last.resume() if self.world.last is not None else None
 
     async def _turn(self, turn: Turn) -> Ending:
         first, began = len(self.simulation.trace.events), self.simulation.now

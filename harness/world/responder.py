@@ -10,10 +10,10 @@ Such a list has three callers: the effects of an agent (`scripted`), the HTTP cl
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from harness.errors import Span, UnscriptedCall
 from harness.graph.effects import Answer, Effect, HTTPReply, LLMReply
@@ -71,6 +71,9 @@ class ScriptedResponder(Responder, Protocol):
 
 class LastResponder(ScriptedResponder, Sessions, Protocol):
     """Answers what the scenario leaves open, in place of a backend: MCP servers that it does not have as well."""
+
+    def resume(self) -> Mapping[str, Any] | None:
+        """Return what goes on at a static breakpoint, as `Conversation.resume` takes it; None if nobody does."""
 
 
 class Responders:

@@ -414,11 +414,11 @@ def answer(state, runtime: Runtime):
     return {"messages": [Own().invoke(state["messages"])]}
 
 
-graph = StateGraph(State, context_schema=Caller).add_node(answer).add_edge(START, "answer").compile()
+graph = StateGraph(State, context_schema=Caller).add_node(answer).add_edge(START, "answer").compile(interrupt_before=["answer"])
 """
 
 
-def test_an_app_gets_a_context_and_answers_at_its_own_model_and_prints_nothing(
+def test_an_app_gets_a_context_is_resumed_and_answered_at_its_own_model_and_prints_nothing(
     write: WriteFile, invoke: Invoke, capfd: pytest.CaptureFixture[str]
 ) -> None:
     write("app.py", APP)
@@ -428,6 +428,7 @@ def test_an_app_gets_a_context_and_answers_at_its_own_model_and_prints_nothing(
     cover = Path("cover.scenario.yaml").read_text(encoding="utf-8")
     assert "context: {user: " in cover
     assert "llm: {answer: [" in cover
+    assert "- resume: {}" in cover
 
 
 def test_a_key_that_is_no_invariant_is_refused(agent: Any, write: WriteFile, invoke: Invoke) -> None:
