@@ -414,7 +414,8 @@ def answer(state, runtime: Runtime):
     return {"messages": [Own().invoke(state["messages"])]}
 
 
-graph = StateGraph(State, context_schema=Caller).add_node(answer).add_edge(START, "answer").compile(interrupt_before=["answer"])
+builder = StateGraph(State, context_schema=Caller).add_node(answer).add_edge(START, "answer")
+graph = builder.compile(interrupt_before=["answer"])
 """
 
 
