@@ -17,7 +17,6 @@ from harness.dialects.dialect import Prompt
 from harness.dialects.load import load_prompts
 from harness.errors import Problem
 from harness.report.formatting import plural
-from harness.scenario.app_process import PROMPTS_IN_CODE, is_app
 from harness.source.display import printable
 
 
@@ -41,8 +40,7 @@ def command(manifest: Path, options: LoadOptions, json_: bool) -> None:
         ]
         click.echo(json.dumps(listed, indent=2, ensure_ascii=False))
     else:
-        none = f"no prompts: {PROMPTS_IN_CODE}" if is_app(manifest, options.dialect) else "no prompts"
-        click.echo("\n\n".join(map(_shown, found)) or none)
+        click.echo("\n\n".join(map(_shown, found)) or "no prompts")
 
 
 def _ambiguous(prompts: Sequence[Prompt]) -> Iterator[Problem]:

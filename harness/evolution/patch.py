@@ -14,6 +14,7 @@ from harness.evolution.genome import Genome, Space
 from harness.source.document import Document, parse, real_path
 from harness.source.edited_files import EditedFiles
 from harness.source.editing import replace_text, replace_value
+from harness.source.python_texts import with_text
 from harness.source.yaml import Version
 
 PATCH: Final = "winner.patch"
@@ -68,6 +69,8 @@ class _EditedFiles:
         if place == (1, 1) and self.files.text(file) == prompt.text and file.suffix not in _DOCUMENTS:
             self.files.edit(file, new)
             return True
+        if file.suffix == ".py":
+            return self._write(file, with_text(self.files.text(file), *place, new))
         document = self._document(file)
         return document is not None and self._write(
             file, replace_text(document, *place, new, partial(self._parsed, file))

@@ -34,7 +34,6 @@ from harness.evolution.mutator import (
 )
 from harness.evolution.patch import Patch, patch_of
 from harness.evolution.search import Search
-from harness.scenario.app_process import PROMPTS_IN_CODE, is_app
 from harness.scenario.model import Scenario, load_request, mutator_stubs
 from harness.scenario.score import suite_fitness
 from harness.settings import Projects
@@ -158,8 +157,7 @@ class Study:
         self.warnings = [*self.config.warnings, *warnings]
         if not self.space.genes:
             text = f"there is nothing to vary in {self.manifest}"
-            hint = PROMPTS_IN_CODE if is_app(first.manifests[0], first.dialect) else ""
-            raise FormatError([Problem("nothing-to-vary", text, hint=hint), *self.warnings])
+            raise FormatError([Problem("nothing-to-vary", text), *self.warnings])
         self.training, self.held_out = split(self.scenarios, self.share, self.seed)
         self._check_dependence()
         stubs = self.config.stubs or _mutator_stubs(self.scenarios)

@@ -23,6 +23,7 @@ from harness.mutation.places import Place, lines_of, places
 from harness.scenario.model import load_request
 from harness.settings import Projects
 from harness.source.document import Document, read, real_path, relative_path, shown_path
+from harness.source.python_texts import with_text
 from harness.variants.application import main_manifest
 
 _SENTENCE: Final = re.compile(r"(?<=[.!?])[ \t]+(?=\S)|\n+")
@@ -71,8 +72,8 @@ def _of_agent(
             for operator, place, change in _changes(document, dialect.name, operators):
                 id_ = f"{operator}:{relative_path(file, root)}:{'/'.join(place.names())}:{change.name}"
                 yield _in_document(agent, id_, operator, place, change, texts, file)
-        if "prompt" in operators:
-            yield from _in_prompts(agent, request, dialect.yaml, root)
+    if "prompt" in operators:
+        yield from _in_prompts(agent, request, dialect.yaml, root)
     for made in graph_mutants(agent, dialect, main, projects, relative_path(main, root)):
         if made.operator in operators:
             yield made
@@ -152,9 +153,16 @@ def _in_prompts(agent: Agent, request: LoadRequest, yaml: Any, root: Path) -> It
         is_document = file.suffix in _DOCUMENTS
         texts = Texts(read(file, yaml=yaml), yaml) if is_document else None
         height = prompt.text.rstrip().count("\n")
+        source = file.read_text(encoding="utf-8") if file.suffix == ".py" else None
         for name, new in _prompt_changes(prompt.text):
             span = prompt.where
-            diff = texts.diff_of_text(span, new) if texts else unified(prompt.text, new, shown_path(file))
+            if texts is not None:
+                diff = texts.diff_of_text(span, new)
+            elif source is not None:
+                changed = with_text(source, span.line, span.column, new)
+                diff = unified(source, changed or "", shown_path(file))
+            else:
+                diff = unified(prompt.text, new, shown_path(file))
             yield Mutant(
                 id=f"prompt:{relative_path(file, root)}:{prompt.id}:{name}",
                 operator="prompt",
@@ -164,7 +172,7 @@ def _in_prompts(agent: Agent, request: LoadRequest, yaml: Any, root: Path) -> It
                 diff=diff,
                 changes=Changes(texts=(TextReplacement(file, span.line, span.column, new),)),
                 users=agent.users,
-                node=owner if owner in nodes and owner != prompt.id else None,
+                node=owner if source is None and owner in nodes and owner != prompt.id else None,
                 in_prompt=True,
             )
 

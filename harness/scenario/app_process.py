@@ -49,8 +49,6 @@ CANNOT_FORK: Final = (
     "this system cannot fork: what runs of an app leave in its modules reaches later runs in this process"
 )
 """The warning of a run of an app in the process of all scenarios."""
-PROMPTS_IN_CODE: Final = "the prompts of an app are in its code, and cannot be listed or varied yet"
-"""Why there is nothing to list, replace or search for in an app (`is_app`)."""
 _MOST_KEPT: Final = 4
 """The most processes of apps that are kept; each has imported LangGraph and more."""
 _OVERTIME_S: Final = 5.0
@@ -253,6 +251,7 @@ def _app_process(
         request.folders,
         scenario.imported or scenario.now,
         os.getcwd(),
+        request.changes.texts,
     )
     app = _apps.pop(key, None)
     if app is not None and app.is_stale():
@@ -262,7 +261,8 @@ def _app_process(
         # Once for all apps, as each needs it.
         importlib.import_module("harness.engine.native")
     source = current_source()
-    if app is None and source is not None:
+    # Of many variants and mutants, each would be kept to the end of the command if it were shared.
+    if app is None and source is not None and not request.changes.texts:
         app = _shared_app(source, repr(key), scenario, settings, make)
     for imports in (True, False):
         app = app or _new_app(

@@ -2,7 +2,7 @@
 
     the scenario file, pyproject.toml, conftest.py, the cassette
     files that the front end of its dialect reads: manifests, prompts, scripts, skills, documents
-    the Python modules that these name, and the modules that those import (`harness.selection.modules`)
+    the Python modules that these name, and the modules that those import (`harness.source.modules`)
 
 In doubt, a change affects a scenario. A changed Python file without known users affects all scenarios whose code
 imports modules by computed names; any other file without known users (perhaps data) affects all scenarios that run
@@ -23,9 +23,9 @@ from harness.scenario import SUFFIXES
 from harness.scenario.cassette import cassette_name
 from harness.scenario.model import Scenario, load_request
 from harness.selection.changes import Changes
-from harness.selection.modules import Modules, ModuleSearch, while_unchanged
 from harness.settings import Projects, Settings
 from harness.source.document import read, real_path, shown_path
+from harness.source.modules import Modules, ModuleSearch, while_unchanged
 from harness.source.project import PYPROJECT
 
 _WORD: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")

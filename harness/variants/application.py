@@ -24,7 +24,7 @@ from harness.dialects.request import Changes, LoadRequest, TextReplacement
 from harness.errors import FormatError, ManifestError, Problem, SourceError
 from harness.graph.names import names_of
 from harness.graph.native import NativeGraph
-from harness.scenario.app_process import PROMPTS_IN_CODE, graph_outside_runs, is_app
+from harness.scenario.app_process import graph_outside_runs
 from harness.scenario.model import Scenario, Variation, load_request
 from harness.scenario.words import AgentWords
 from harness.settings import Projects
@@ -127,10 +127,7 @@ class Application:
             for name in names:
                 if (key := f"{part}.{name}") not in self.used:
                     text = f"no manifest that the scenarios run {has} '{name}'"
-                    hint = did_you_mean(name, known)
-                    if part == "prompts" and any(is_app(manifest, None) for manifest in self.manifests):
-                        hint = hint or PROMPTS_IN_CODE
-                    yield Problem(code, text, variant.spans[key], hint)
+                    yield Problem(code, text, variant.spans[key], did_you_mean(name, known))
         if variant.edit and "edit" not in self.used:
             text = "no manifest of the scenarios is the one that this patch changes"
             yield from self.refused[:1] or [Problem("bad-patch", text, variant.spans["edit"])]

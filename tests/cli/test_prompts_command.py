@@ -92,11 +92,20 @@ def test_the_command_is_listed_and_has_help(invoke: Invoke) -> None:
     assert "Usage: harness prompts [OPTIONS] MANIFEST" in invoke("prompts", "--help").stdout
 
 
-def test_the_prompts_of_an_app_are_in_its_code(invoke: Invoke, write: WriteFile) -> None:
-    write("app.py", "def run(state):\n    return {}\n")
+def test_the_prompts_of_an_app_are_texts_of_its_modules_which_are_not_imported(
+    invoke: Invoke, write: WriteFile
+) -> None:
+    write("texts.py", '"""Texts."""\n\nRULES = "Be brief and polite."\nraise SystemExit("imported")\n')
+    write("app.py", "import texts\nimport missing\n\n\ndef run(state):\n    return ask(system=texts.RULES)\n")
     write("langgraph.json", '{"graphs": {"one": "./app.py:run"}}')
     for manifest in ("langgraph.json", "app.py:run"):
         assert invoke("prompts", manifest).stdout == (
-            "no prompts: the prompts of an app are in its code, and cannot be listed or varied yet\n"
+            "texts:RULES  constant  texts.py:3:9\n    Be brief and polite.\n"
         )
-        assert json.loads(invoke("prompts", manifest, "--json").stdout) == []
+        (listed,) = json.loads(invoke("prompts", manifest, "--json").stdout)
+        assert listed["id"] == "texts:RULES"
+
+
+def test_an_app_without_prompts_has_none(invoke: Invoke, write: WriteFile) -> None:
+    write("app.py", "def run(state):\n    return {}\n")
+    assert invoke("prompts", "app.py:run").stdout == "no prompts\n"

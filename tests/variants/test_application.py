@@ -195,13 +195,11 @@ def test_what_no_manifest_has_is_refused(vary: Vary, keys: str, refusal: str) ->
     assert caught.value.problems[0].span is not None
 
 
-def test_a_prompt_of_an_app_cannot_be_replaced(vary: Vary) -> None:
-    app = load_file(TUTORIAL.parent / "langgraph/plain/plain.scenario.yaml").scenarios
-    refusal = (
-        r"has a prompt 'write'\s+the prompts of an app are in its code, and cannot be listed or varied yet"
-    )
+def test_a_prompt_that_an_app_lacks_is_refused_with_the_nearest(vary: Vary) -> None:
+    app = load_file(TUTORIAL.parent / "langgraph/react/react.scenario.yaml").scenarios
+    refusal = r"has a prompt 'trip_planner:planner.sytem'\s+did you mean 'trip_planner:planner.system'\?"
     with pytest.raises(FormatError, match=refusal):
-        vary(app, "prompts: {write: x}")
+        vary(app, "prompts: {'trip_planner:planner.sytem': x}")
 
 
 def test_a_patch_that_applies_is_not_refused_for_what_it_makes_of_the_manifest(vary: Vary) -> None:

@@ -19,8 +19,15 @@ from harness.dialects.langgraph.app import (
 )
 from harness.dialects.langgraph.callables import graph_of_callable
 from harness.dialects.langgraph.declared import declared_app, declared_callable
-from harness.dialects.langgraph.dialect import FILE
-from harness.dialects.langgraph.target import Target, forget_folders, import_folders, is_object, target_at
+from harness.dialects.langgraph.dialect import FILE, agents
+from harness.dialects.langgraph.target import (
+    Target,
+    forget_folders,
+    import_folders,
+    is_object,
+    module_name,
+    target_at,
+)
 from harness.dialects.request import LoadRequest
 from harness.engine.versions import CONTEXT_FLOORS, FLOORS, default_recursion_limit, too_old
 from harness.errors import ManifestError, Problem
@@ -28,7 +35,10 @@ from harness.graph.effects import NAMED_KINDS
 from harness.graph.model import END, NODE, START, Channel, Edge, Lifecycle, NestedGraph, Node, Vocabulary
 from harness.graph.native import COMMAND, NativeGraph, PlainState, name_inside, route_label
 from harness.source.display import did_you_mean, nearest
-from harness.source.document import Document, shown_path
+from harness.source.document import Document, real_path, shown_path
+from harness.source.modules import ModuleSearch
+from harness.source.project import marked_root
+from harness.source.python_texts import import_with
 
 _OTHER_LANGUAGES: Final = (".ts", ".js", ".mts", ".mjs", ".tsx", ".jsx")
 _INTERNAL: Final = ("__", "branch:", "join:")
@@ -68,10 +78,47 @@ def preload(request: LoadRequest) -> tuple[str, ...]:
     located = request.path / FILE if request.path.is_dir() else request.path
     app = _app(replace(request, paths=(located,)))
     enter(app.folders, app.environment, offline=request.invocation.offline)
+    _give_texts(request)
     found = import_target(app.target, app.folders, request.named_at)
     if hasattr(found, "get_graph") and hasattr(found, "channels"):  # each run has this one
         _edges(found)
     return app.folders
+
+
+def _give_texts(request: LoadRequest) -> None:
+    """Let the modules of an app have the texts of a variant."""
+    texts: dict[Path, dict[tuple[int, int], str]] = {}
+    for each in request.changes.texts:
+        texts.setdefault(each.file, {})[each.line, each.column] = each.text
+    if too_late := import_with(texts):
+        text = f"{shown_path(too_late[0])} has been imported in this process, so a variant cannot change its texts"
+        raise ManifestError(Problem("import", text, request.named_at))
+
+
+def modules_of(request: LoadRequest) -> list[tuple[str, Path]]:
+    """Return the modules that an app imports from its own folders, with their names; without `agent`, of all graphs.
+
+    Raises:
+        ManifestError: the manifest names no app.
+    """
+    names: list[str | None] = [request.agent]
+    if request.agent is None and not is_object(request.path):
+        names = [*agents(request.read(request.path, yaml="1.2", named_at=request.named_at))] or names
+    found: dict[Path, str] = {}
+    for name in names:
+        try:
+            app = _app(replace(request, agent=name))
+        except ManifestError:
+            if len(names) == 1:
+                raise
+            continue  # a graph in another language, beside those that can run
+        folders = tuple(map(Path, app.folders))
+        first = [app.target.file] if app.target.file is not None else []
+        project = marked_root(app.target.base) or app.target.base
+        modules = ModuleSearch(folders, project).modules([app.target.module], first)
+        own = [real_path(each) for each in modules.files if each.is_file()]
+        found |= {file: module_name(file, app.folders) or file.stem for file in own if file not in found}
+    return [(name, file) for file, name in found.items()]
 
 
 def _load(request: LoadRequest, app: _App, *, as_callable: bool = False) -> NativeGraph:
@@ -84,6 +131,7 @@ def _load(request: LoadRequest, app: _App, *, as_callable: bool = False) -> Nati
     invocation = request.invocation
     compiled = None
     with entered(app.folders, app.environment, offline=invocation.offline):
+        _give_texts(request)
         found = import_target(app.target, app.folders, request.named_at)
         if not as_callable:
             compiled = graph_of(found, app.target, request, declared=bool(app.name))

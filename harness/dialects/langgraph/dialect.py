@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.dialects.dialect import Prompt, lazy_function
+from harness.dialects.dialect import lazy_function
 from harness.dialects.langgraph.target import is_object
-from harness.dialects.request import LoadRequest
 from harness.source.document import Document
 from harness.source.yaml import Version
 
@@ -17,6 +16,7 @@ yaml: Version = "1.2"
 load = lazy_function("harness.dialects.langgraph.compile:load")
 claims = is_object
 preload = lazy_function("harness.dialects.langgraph.compile:preload")
+prompts = lazy_function("harness.dialects.langgraph.prompts:prompts")
 
 FILE = "langgraph.json"
 
@@ -42,8 +42,3 @@ def agents(document: Document) -> list[str]:
     """Return the names of the graphs."""
     graphs = document.value.get("graphs") if isinstance(document.value, dict) else None
     return list(graphs) if isinstance(graphs, dict) else []
-
-
-def prompts(request: LoadRequest) -> Sequence[Prompt]:
-    """Return nothing: the prompts of an app are constants of its modules."""
-    return ()
