@@ -11,7 +11,7 @@ AXE := tests/report/html/node_modules/axe-core/axe.min.js
 # The tests start many processes, which start faster with compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: scenarios test check lint types unit quick oldest package fuzz bench clean
+.PHONY: scenarios test check lint types unit quick oldest frameworks package fuzz bench clean
 
 scenarios: $(INSTALLED)
 	$(BIN)/pytest scenarios/
@@ -58,6 +58,18 @@ on-%: $(VENV)-%/.installed
 $(VENV)-%/.installed: constraints-%.txt pyproject.toml
 	$(PYTHON) -m venv --clear $(VENV)-$*
 	$(VENV)-$*/bin/python -m pip install --quiet --requirement $< --editable .
+	touch $@
+
+# The examples of frameworks that bring many packages, each in an environment of its own.
+frameworks: $(patsubst examples/%/requirements.txt,framework-%,$(wildcard examples/*/requirements.txt))
+
+framework-%: $(VENV)-framework-%/.installed
+	$(VENV)-framework-$*/bin/harness run examples/$*
+
+.PRECIOUS: $(VENV)-framework-%/.installed
+$(VENV)-framework-%/.installed: examples/%/requirements.txt pyproject.toml
+	$(PYTHON) -m venv --clear $(VENV)-framework-$*
+	$(VENV)-framework-$*/bin/python -m pip install --quiet --requirement $< --editable .
 	touch $@
 
 # The source distribution and the wheel: their contents, and the first example of README.md with the wheel alone, in a

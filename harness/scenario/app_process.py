@@ -14,7 +14,6 @@ import os
 import shutil
 import signal
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
@@ -33,6 +32,7 @@ from harness.recording.permits import PermitSource, current_source
 from harness.scenario.app_server import (
     Files,
     Make,
+    fork,
     keep_warnings_warnings,
     send_outcomes,
     serve_runs,
@@ -348,10 +348,7 @@ def _fork(ours: Connection) -> int:
     global _is_inside
     sys.stdout.flush()
     sys.stderr.flush()
-    with warnings.catch_warnings():
-        # The threads of this process (those that show progress) hold no lock that a run needs.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
+    child = fork()  # the threads of this process (those that show progress) hold no lock that a run needs
     if not child:
         _is_inside = True
         keep_warnings_warnings()

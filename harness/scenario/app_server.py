@@ -68,6 +68,13 @@ def keep_warnings_warnings() -> None:
     warnings.filters[:] = kept  # type: ignore[index]
 
 
+def fork() -> int:
+    """Fork this process, without the warnings of Python and of libraries that threads are not forked."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return os.fork()
+
+
 def serve_runs(
     scenario: Scenario, settings: Settings, make: Make, connection: Connection, *, imports: bool
 ) -> None:
@@ -100,7 +107,7 @@ def serve_workers(
             if connection.fileno() in readable:
                 connection.recv()  # its end
             accepted, _ = listening.accept()
-            if not os.fork():
+            if not fork():
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 listening.close()
                 connection.close()
@@ -132,7 +139,7 @@ def _fork_runs(connection: Connection, make: Make, *, imports: bool) -> None:
         given, its_settings, numbers = connection.recv()
         given = given if imports else replace(given, imported=None)
         reading, writing = os.pipe()
-        child = os.fork()
+        child = fork()
         if not child:
             signal.signal(signal.SIGINT, _left_to_parent)  # not ignored, as programs it starts would be
             imported = partial(_tell_imports, writing, frozenset(sys.modules))

@@ -58,6 +58,7 @@ from harness.world.wire.http import (
     request_json,
     without_keys,
 )
+from harness.world.wire.token_counts import token_count
 
 if TYPE_CHECKING:
     from harness.engine.standstill import Simulation
@@ -253,9 +254,11 @@ class ToolRequests(Interceptor):
         return replace(call, node=node, tools=tools)
 
     def _http_reply(
-        self, request: Request, call: Effect, owner: RealEffect
+        self, request: Request, call: HTTPCall, owner: RealEffect
     ) -> tuple[_StubReply | None, Effect]:
         answer = _run_without_waiting(self._world.stubs.answer(call, owner.state))
+        if answer is None and self._upstream is None and (counted := token_count(call)) is not None:
+            answer = Answer(value=counted)
         if answer is None:
             return None, call
         response = None

@@ -45,6 +45,17 @@ _POINT: Final = base64.b64decode(
 _LEVELS_UP: Final = 4
 """The folders around an app in which a package is looked for that it cannot import."""
 _ANY_KEY: Final = re.compile(r"_(?:KEY|TOKEN|SECRET)$")
+_QUIET: Final = {
+    "ANONYMIZED_TELEMETRY": "False",  # of Chroma and others
+    "CREWAI_DISABLE_TELEMETRY": "true",
+    "CREWAI_DISABLE_VERSION_CHECK": "true",
+    "CREWAI_TRACING_ENABLED": "false",
+    "DO_NOT_TRACK": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "MEM0_TELEMETRY": "False",
+    "OPENAI_AGENTS_DISABLE_TRACING": "1",
+}
+"""Variables that keep libraries from sending what an app does to their makers, except where a scenario sets them."""
 
 
 class _WithKeys(os._Environ):  # type: ignore[type-arg]
@@ -106,7 +117,7 @@ def _prepare_libraries() -> None:
 def enter(folders: tuple[str, ...], environment: Mapping[str, str], *, offline: bool) -> None:
     """Make this process that of an app: its variables, and the folders its modules are imported from."""
     hide_variable_files()
-    os.environ.update(environment)
+    os.environ.update({**_QUIET, **environment})
     if offline:
         os.environ.__class__ = _WithKeys
         _prepare_libraries()
@@ -117,7 +128,7 @@ def enter(folders: tuple[str, ...], environment: Mapping[str, str], *, offline: 
 def entered(folders: tuple[str, ...], environment: Mapping[str, str], *, offline: bool) -> Iterator[None]:
     """Make this process that of an app inside. What its code sets itself stays."""
     kind, path, opening = os.environ.__class__, list(sys.path), (builtins.open, io.open)
-    before = {name: os.environ.get(name) for name in environment}
+    before = {name: os.environ.get(name) for name in (*_QUIET, *environment)}
     enter(folders, environment, offline=offline)
     try:
         yield

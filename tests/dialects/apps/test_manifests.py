@@ -1,5 +1,6 @@
 """What a manifest of a LangGraph app may be, and the one located error for what it may not be."""
 
+import os
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -223,6 +224,28 @@ SETTINGS = """
     def agent(question):
         return [settings.openai_api_key.get_secret_value(), settings.shop_token, settings.search_api_key]
 """
+
+
+def test_telemetry_of_frameworks_is_off_unless_the_scenario_says_otherwise(
+    run_app: RunApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_AGENTS_DISABLE_TRACING", "0")
+    app = """\
+        import os
+        AT_IMPORT = os.environ["OPENAI_AGENTS_DISABLE_TRACING"]
+        def run(text):
+            return [AT_IMPORT, os.environ["CREWAI_DISABLE_TELEMETRY"]]
+        """
+    scenarios = """\
+        manifest: app.py:run
+        scenarios:
+          - {name: quiet, input: x, expect: {output: ["1", "true"]}}
+          - {name: loud, input: x, env: {OPENAI_AGENTS_DISABLE_TRACING: "0"}, expect: {output: ["0", "true"]}}
+        """
+    outcomes = run_app(scenarios, {"app.py": app})
+    assert all(each.passed for each in outcomes.values()), outcomes
+    assert os.environ["OPENAI_AGENTS_DISABLE_TRACING"] == "0"
+    assert "CREWAI_DISABLE_TELEMETRY" not in os.environ
 
 
 @pytest.mark.skipif(find_spec("pydantic_settings") is None, reason="pydantic-settings is not installed")

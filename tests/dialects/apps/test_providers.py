@@ -285,3 +285,30 @@ def test_a_client_of_another_protocol_is_answered_at_the_chat_model(run_app: Run
     scenario = "manifest: app.py:agent\nscenarios: [{name: it, input: hi, llm: [Hello.]}]"
     (outcome,) = run_app(scenario, {"app.py": INVOKED}).values()
     assert outcome.observed.output == "Hello.", error_of(outcome)
+
+
+def test_requests_that_count_tokens_need_no_stub_and_may_have_one(run_app: RunApp) -> None:
+    counting = """\
+        import json
+        from urllib.request import Request, urlopen
+        BODY = {"model": "m", "messages": [{"role": "user", "content": "x" * 33}]}
+
+        def count(base):
+            asked = ("/v1/responses/input_tokens", "/v1/messages/count_tokens", "/v1beta/models/m:countTokens")
+            answers = [urlopen(Request(base + path, json.dumps(BODY).encode())) for path in asked]
+            numbers = [json.load(each) for each in answers]
+            return [numbers[0]["input_tokens"], numbers[1]["input_tokens"], numbers[2]["totalTokens"]]
+        """
+    scenarios = """\
+        manifest: counting.py:count
+        dialect: python
+        scenarios:
+          - {name: estimated, input: "https://models.example", expect: {call_counts: {http: 3}}}
+          - name: told
+            input: "https://models.example"
+            http: [{url: "*/count_tokens", json: {input_tokens: 7}}]
+        """
+    outcomes = run_app(scenarios, {"counting.py": counting})
+    assert outcomes["estimated"].passed, outcomes["estimated"]
+    assert outcomes["estimated"].observed.output == [10, 10, 10]  # 38 characters, of all texts
+    assert outcomes["told"].observed.output == [10, 7, 10]
