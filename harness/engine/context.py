@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from harness.engine.pauses import Paused, Pauses, Replay
 from harness.engine.standstill import EffectType, LoopDetector, Simulation
 from harness.errors import WorldError
-from harness.graph.effects import Effect
+from harness.graph.effects import Effect, MCPCall
 from harness.graph.model import Edge, Graph, NodeEntry, State
 from harness.graph.to_json import error_text, told_error
 from harness.graph.trace import BECAUSE, Then
@@ -163,6 +163,8 @@ class RunContext:
         simulation = self.simulation
         simulation.raise_if_aborted()
         effect = self.attributed(effect, node)
+        if isinstance(effect, MCPCall):
+            effect = dataclasses.replace(effect, perform=lambda asked: self.perform(asked, state, node))
         key = (effect.kind, effect.name)
         call, started = replay.open_calls.pop(key, (0, 0.0)) if replay else (0, 0.0)
         if not call:

@@ -24,6 +24,10 @@ Real = Callable[[], Awaitable[Any]]
 """Performs the effect for real, if the world answers it with `real`."""
 
 
+Ask = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
+"""Sends a request of an MCP server, by method and parameters, to its client, and returns the result."""
+
+
 class EffectSpan(NamedTuple):
     """The spans of a kind of effect, by the conventions of OpenTelemetry.
 
@@ -320,7 +324,12 @@ class MCPEndpoint:
 
 @dataclass(frozen=True, kw_only=True)
 class MCPCall(Effect):
-    """A call of a tool of an MCP server, by the tool's name on that server. The answer is an `MCPResult`."""
+    """A call of a tool of an MCP server, by the tool's name on that server. The answer is an `MCPResult`.
+
+    Attributes:
+        perform: performs a further effect of the node: the answer to what the server asks.
+        client: the app's own client, if it answers what servers ask.
+    """
 
     kind: ClassVar[str] = "mcp"
     key = "mcp"
@@ -331,6 +340,8 @@ class MCPCall(Effect):
     span = EffectSpan("execute_tool", "gen_ai.tool.name", is_remote=True)
 
     endpoint: MCPEndpoint
+    perform: Callable[[Effect], Awaitable[Any]] | None = field(default=None, compare=False, repr=False)
+    client: Ask | None = field(default=None, compare=False, repr=False)
 
     @property
     def server(self) -> str:

@@ -278,6 +278,15 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             self._jumping.holders -= 1
             self._jumping.no_timeout -= no_timeout
 
+    @contextmanager
+    def let_go(self) -> Iterator[None]:
+        """Let the clock go on for work inside that a holder waits for."""
+        self._jumping.holders -= 1
+        try:
+            yield
+        finally:
+            self._jumping.holders += 1
+
     def hold_until_done(self, future: asyncio.Future[Any]) -> None:
         """Stop the clock until a future of another thread is done."""
         if not self._holds_futures:
@@ -466,6 +475,14 @@ def _waiting_itself() -> Iterator[None]:
         yield
     finally:
         _waits_itself.reset(token)
+
+
+@contextmanager
+def let_go() -> Iterator[None]:
+    """Let the running loop's clock go on, which a `real_wait` holds for what is done inside."""
+    loop = asyncio.get_running_loop()
+    with loop.let_go() if isinstance(loop, VirtualTimeLoop) else nullcontext():
+        yield
 
 
 @contextmanager

@@ -293,6 +293,28 @@ class MCPStub(AnyStub):
 
     return_: Any = Field(LEFT_OUT, alias="return", description="Text, or a value for structured content.")
     content: list[dict[str, Any]] = Field(LEFT_OUT, description="MCP content blocks.")
+    elicit: dict[str, Any] = Field(
+        LEFT_OUT,
+        examples=["elicit: {message: Sure?, requestedSchema: {type: object, properties: {…}}}"],
+        description="What the server asks a person before it answers: the parameters of `elicitation/create`.",
+    )
+    sample: dict[str, Any] = Field(
+        LEFT_OUT,
+        examples=["sample: {messages: [{role: user, content: {type: text, text: …}}], maxTokens: 100}"],
+        description="What the server asks a model before it answers: the parameters of `sampling/createMessage`.",
+    )
+
+    @property
+    def needs_answer(self) -> bool:  # type: ignore[override]
+        """False for a stub that gives what its question was answered with."""
+        return self.question() is None
+
+    def question(self) -> tuple[str, dict[str, Any]] | None:
+        """Return what the server asks before it answers: method and parameters of the request; None for nothing."""
+        if self.elicit is not None:
+            schema = {"requestedSchema": {"type": "object", "properties": {}}}
+            return "elicitation/create", {"message": "", **schema, **self.elicit}
+        return None if self.sample is None else ("sampling/createMessage", self.sample)
 
 
 class HTTPStub(AnyStub):

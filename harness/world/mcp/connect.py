@@ -14,7 +14,8 @@ from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanag
 from typing import Any
 
 from harness.errors import HarnessError, WorldError
-from harness.graph.effects import MCPEndpoint
+from harness.graph.effects import Ask, MCPEndpoint
+from harness.interception.real_effects import not_intercepted
 from harness.secrets import bare_url, bare_urls
 from harness.world.mcp.session import (
     CONNECT_LIMIT_S,
@@ -26,7 +27,7 @@ from harness.world.mcp.session import (
     sse_streams,
 )
 from harness.world.mcp.tools import MCPFailure
-from harness.world.mcp.wire import require_sdk
+from harness.world.mcp.wire import callbacks, require_sdk
 from harness.world.network import network_is_closed
 
 _EXPECTED = {
@@ -42,19 +43,21 @@ def connect_memory(server: Any) -> AbstractAsyncContextManager[SDKSession]:
 
 
 def connect(
-    endpoint: MCPEndpoint, limit_s: float = CONNECT_LIMIT_S
+    endpoint: MCPEndpoint, limit_s: float = CONNECT_LIMIT_S, asked: Ask | None = None
 ) -> AbstractAsyncContextManager[SDKSession]:
     """Return an initialized session with a real server: a child process, ended on exit, or a server over HTTP.
 
     A child process has the endpoint's `env`, the few variables that the SDK passes on (PATH, HOME, …), and the stderr
-    of this process.
+    of this process. `asked` answers what the server asks its client.
 
     Raises:
         WorldError: the server requires a client certificate, or the network, which is closed.
         MCPFailure: on entering, if the process or address does not exist, or does not speak MCP, or not within
             `limit_s` real seconds.
     """
-    return connected(streams_to(endpoint, limit_s), options_for(endpoint, connect_limit_s=limit_s))
+    return connected(
+        streams_to(endpoint, limit_s), options_for(endpoint, connect_limit_s=limit_s, asked=asked)
+    )
 
 
 def options_for(endpoint: MCPEndpoint, **more: Any) -> SessionOptions:
@@ -159,9 +162,12 @@ async def _run_session(
 ) -> None:
     from mcp import ClientSession
 
+    if options.is_external:
+        not_intercepted.set(True)
     with ExitStack() as clock:
         clock.enter_context(options.hold_clock())
-        async with streams as pair, ClientSession(pair[0], pair[1]) as client:
+        asking = callbacks(options.answer) if options.asked is not None else {}
+        async with streams as pair, ClientSession(pair[0], pair[1], **asking) as client:
             session = SDKSession(client, options)
             try:
                 await session.initialize()

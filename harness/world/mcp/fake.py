@@ -21,9 +21,10 @@ from harness.world.mcp.tools import (
     MCPSession,
     MCPTool,
     ToolServer,
+    request_client,
     request_meta,
 )
-from harness.world.mcp.wire import model_json, protocol_error, require_sdk
+from harness.world.mcp.wire import client_of, model_json, protocol_error, require_sdk
 
 _BLOCKS = {
     "text": "TextContent",
@@ -61,7 +62,8 @@ def build_server(
         async def on_list(_context: Any, _params: Any) -> Any:
             return types.ListToolsResult.model_validate(tool_server.listing())
 
-        async def on_call(_context: Any, params: Any) -> Any:
+        async def on_call(context: Any, params: Any) -> Any:
+            request_client.set(client_of(context.session))
             with _protocol_errors():
                 return types.CallToolResult.model_validate(await tool_server.answer(model_json(params)))
 
@@ -74,6 +76,7 @@ def build_server(
         return wrap(types.ListToolsResult.model_validate(tool_server.listing()))
 
     async def call_handler(request: Any) -> Any:
+        request_client.set(client_of(server.request_context.session))
         with _protocol_errors():
             wire = await tool_server.answer(model_json(request.params))
         return wrap(types.CallToolResult.model_validate(wire))

@@ -20,11 +20,12 @@ from typing import Any, Final
 
 from harness.engine.native_visits import active_visits, current_node
 from harness.errors import WorldError
-from harness.graph.effects import MCPCall, MCPEndpoint
+from harness.graph.effects import Ask, MCPCall, MCPEndpoint
+from harness.interception.real_effects import not_intercepted
 from harness.time.rebinding import bind_names, when_imported
 from harness.world.mcp.connect import memory_streams
 from harness.world.mcp.fake import build_server
-from harness.world.mcp.tools import MCPResult, MCPTool
+from harness.world.mcp.tools import MCPResult, MCPTool, request_client
 from harness.world.scripted import ScriptedWorld
 
 _TRANSPORTS: Final = {
@@ -118,7 +119,7 @@ def _replaced(original: Callable[..., Any], transport: str, values: int) -> Call
     async def client(server: Any = None, *args: Any, **options: Any) -> AsyncIterator[Any]:
         visits = active_visits()
         world = visits.run.simulation.world if visits is not None else _world
-        if world is None:
+        if world is None or not_intercepted.get():  # the harness itself connects to a real server
             async with original(server, *args, **options) as streams:
                 yield streams
             return
@@ -137,7 +138,7 @@ def _replaced(original: Callable[..., Any], transport: str, values: int) -> Call
         async def call(tool: str, arguments: dict[str, Any]) -> MCPResult:
             context = _take_caller(tool, arguments) or opened_in.copy()
             work = asyncio.get_running_loop().create_task(
-                _perform(endpoint, tool, arguments), context=context
+                _perform(endpoint, tool, arguments, request_client.get()), context=context
             )
             return await work
 
@@ -148,11 +149,13 @@ def _replaced(original: Callable[..., Any], transport: str, values: int) -> Call
     return client
 
 
-async def _perform(endpoint: MCPEndpoint, tool: str, arguments: dict[str, Any]) -> MCPResult:
+async def _perform(
+    endpoint: MCPEndpoint, tool: str, arguments: dict[str, Any], client: Ask | None
+) -> MCPResult:
     visits = active_visits()
     if visits is None:
         raise WorldError(f"the tool {tool} of the MCP server {endpoint.id} is called before the graph runs")
-    effect = MCPCall(node=current_node(), name=tool, endpoint=endpoint, args=arguments)
+    effect = MCPCall(node=current_node(), name=tool, endpoint=endpoint, args=arguments, client=client)
     result: MCPResult = await visits.perform(effect)
     return result
 

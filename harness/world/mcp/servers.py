@@ -6,7 +6,8 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from contextvars import ContextVar
+from contextvars import Context, ContextVar, copy_context
+from functools import partial
 from typing import Any
 
 from harness.errors import Nearest, Span, UnscriptedCall
@@ -16,10 +17,11 @@ from harness.source.display import did_you_mean
 from harness.world.entries import shortest_server, unscripted
 from harness.world.mcp.connect import connect
 from harness.world.mcp.fake import content_result, error_result, fake_session, structured_result, text_result
+from harness.world.mcp.questions import answer_question
 from harness.world.mcp.tools import MCPFailure, MCPResult, MCPSession, MCPTool, Sessions
 from harness.world.responder import Responder
 from harness.world.spec import ScriptedAnswer, ScriptedMCPServer, WorldSpec
-from harness.world.stub_models import AnyStub
+from harness.world.stub_models import AnyStub, MCPStub
 from harness.world.stubs import StubList
 
 
@@ -109,6 +111,16 @@ def result_of(stub: AnyStub) -> MCPResult:
     return text_result(value) if isinstance(value, str) else structured_result(value)
 
 
+def _after(answer: Mapping[str, Any], stub: MCPStub) -> MCPResult:
+    """Return what a tool gives once its question is answered."""
+    action = answer.get("action", "accept")
+    if action != "accept":
+        return error_result(f"the answer to the question was: {action}")
+    if stub.answer:
+        return result_of(stub)
+    return text_result(answer["content"]["text"]) if stub.sample else structured_result(answer.get("content"))
+
+
 # The effect and the state of a call in progress. The scripted server answers in the context of the calling task.
 _calling: ContextVar[tuple[MCPCall, State]] = ContextVar("_calling")
 
@@ -128,6 +140,7 @@ class MCPServers(Responder):
         self._opening: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._sessions = AsyncExitStack()
         self._closed = False
+        self._under_way: list[tuple[MCPCall, Context]] = []
 
     def put_in_front(self, world: WorldSpec) -> None:
         """Add the servers of a turn; see `MCPStubs.put_in_front`."""
@@ -155,9 +168,11 @@ class MCPServers(Responder):
         if session is None:
             return None
         token = _calling.set((effect, state))
+        self._under_way.append(under_way := (effect, copy_context()))
         try:
             return Answer(value=await session.call_tool(effect.name, effect.args))
         finally:
+            self._under_way.remove(under_way)
             _calling.reset(token)
 
     def unscripted(self, effect: Effect, state: State) -> UnscriptedCall | None:
@@ -219,7 +234,15 @@ class MCPServers(Responder):
             return self._scripted(name)
         if self._backend is not None:
             return self._backend.session(endpoint)
-        return None if server is None else connect(endpoint)
+        return None if server is None else connect(endpoint, asked=partial(self._asked, endpoint))
+
+    async def _asked(self, endpoint: MCPEndpoint, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer what a real server asks. It does not say for which call: the first that is under way has it."""
+        for call, context in self._under_way:
+            if call.endpoint.id == endpoint.id:
+                answering = answer_question(call, method, params)
+                return await asyncio.get_running_loop().create_task(answering, context=context)
+        raise MCPFailure(f"nobody answers {method} outside of a call")
 
     def _hint(self, endpoint: MCPEndpoint) -> str:
         near = did_you_mean(endpoint.id, self._stubs.servers)
@@ -234,6 +257,9 @@ class MCPServers(Responder):
             if answer is None:
                 raise unscripted(effect, self._stubs.nearest(effect, state), f"add a stub under `mcp.{name}`")
             await asyncio.sleep(answer.latency_s)
+            stub = answer.source if isinstance(answer, ScriptedAnswer) else None
+            if isinstance(stub, MCPStub) and (question := stub.question()) is not None:
+                return _after(await answer_question(effect, *question), stub)
             result: MCPResult = answer.value
             return result
 

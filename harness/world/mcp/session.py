@@ -29,8 +29,9 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx
 
 from harness.errors import HarnessError
+from harness.graph.effects import Ask
 from harness.secrets import bare_urls
-from harness.time.clock import in_real_time, real_wait
+from harness.time.clock import in_real_time, let_go, real_wait
 from harness.world.mcp.tools import MCPFailure, MCPResult, MCPTool, tool_from_wire
 from harness.world.mcp.wire import call_with_meta, model_json, protocol_error_type
 
@@ -215,6 +216,7 @@ class SessionOptions:
     read_timeout_s   time limit of a request: in real seconds for an external server, else by the loop's clock
     connect_limit_s  upper bound of the time limit of the first request, `initialize`
     advice           a hint for the error if the connection fails
+    asked            answers what the server asks; None: the client says that it does not
     """
 
     name: str
@@ -222,6 +224,7 @@ class SessionOptions:
     read_timeout_s: float | None = None
     connect_limit_s: float = CONNECT_LIMIT_S
     advice: str = ""
+    asked: Ask | None = None
 
     @property
     def initialize_limit_s(self) -> float:
@@ -235,6 +238,12 @@ class SessionOptions:
     def hold_clock(self) -> AbstractContextManager[None]:
         """Stop the loop's clock within the context, if the server is external."""
         return real_wait() if self.is_external else nullcontext()
+
+    async def answer(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer what the server asks. What that waits for takes virtual time, though the server is waited for."""
+        assert self.asked is not None
+        with let_go() if self.is_external else nullcontext():
+            return await self.asked(method, params)
 
     def use_real_clock(self) -> AbstractContextManager[None]:
         """Run the loop's clock in real time within the context, if the server is external.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from harness.errors import WorldError
-from harness.graph.effects import MCPEndpoint
+from harness.graph.effects import Ask, MCPEndpoint
 from harness.source.display import did_you_mean
 
 INVALID_PARAMS = -32602
@@ -20,6 +20,9 @@ REFUSED_ARGUMENTS = "Input validation error"
 
 request_meta: ContextVar[Mapping[str, Any]] = ContextVar("request_meta")
 """The `_meta` of the tools/call being answered. It is only set in the `call` function of `build_server`."""
+
+request_client: ContextVar[Ask | None] = ContextVar("request_client", default=None)
+"""The client of the tools/call being answered, if it answers what servers ask. Only set where `request_meta` is."""
 
 
 @dataclass(frozen=True)

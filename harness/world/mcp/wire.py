@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from harness.graph.effects import Ask
 from harness.source.imports import import_extra
 
 Message = Mapping[str, Any]
 """A JSON-RPC message: a request, a notification or a response. Only a response has no `method`."""
 
+_MOST_TOKENS = 1024
 CONNECTION_CLOSED = -32000  # the SDK's error code for requests on a closed connection
 
 
@@ -85,6 +88,54 @@ def protocol_error(code: int, message: str) -> Exception:
     cls = protocol_error_type()
     error: Exception = getattr(cls, "from_error_data", cls)(types.ErrorData(code=code, message=message))
     return error
+
+
+def client_of(session: Any) -> Ask | None:
+    """Return the client of a server's session, as far as it answers what servers ask; None if it answers nothing."""
+    from mcp import types
+
+    able = types.ClientCapabilities
+    elicits = session.check_client_capability(able(elicitation=types.ElicitationCapability()))
+    samples = session.check_client_capability(able(sampling=types.SamplingCapability()))
+    if not (elicits or samples):
+        return None
+
+    async def ask(method: str, params: Message) -> dict[str, Any]:
+        if method == "elicitation/create":
+            send = getattr(session, "elicit_form", None) or session.elicit
+            return model_json(await send(params["message"], dict(params["requestedSchema"])))
+        read = types.CreateMessageRequestParams.model_validate(dict(params))
+        given = {name: getattr(read, name, None) for name in ("system_prompt", "systemPrompt", "temperature")}
+        more = {
+            "system_prompt": given["system_prompt"] or given["systemPrompt"],
+            "temperature": given["temperature"],
+        }
+        limit = params.get("maxTokens") or _MOST_TOKENS
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of later versions of the protocol, which have no sampling
+            asking = session.create_message(read.messages, max_tokens=limit, **more)
+            return model_json(await asking)
+
+    return ask
+
+
+def callbacks(ask: Ask) -> dict[str, Any]:
+    """Return the callbacks of a client session that answer what its server asks."""
+    from mcp import types
+
+    async def answered(method: str, params: Any, result: Any) -> Any:
+        try:
+            return result.model_validate(await ask(method, model_json(params)))
+        except Exception as error:  # the server is told
+            return types.ErrorData(code=-32603, message=str(error))
+
+    async def elicit(_context: Any, params: Any) -> Any:
+        return await answered("elicitation/create", params, types.ElicitResult)
+
+    async def sample(_context: Any, params: Any) -> Any:
+        return await answered("sampling/createMessage", params, types.CreateMessageResult)
+
+    return {"elicitation_callback": elicit, "sampling_callback": sample}
 
 
 async def call_with_meta(session: Any, name: str, args: Mapping[str, Any], meta: Mapping[str, Any]) -> Any:
