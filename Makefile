@@ -61,10 +61,14 @@ $(VENV)-%/.installed: constraints-%.txt pyproject.toml
 	touch $@
 
 # The examples of frameworks that bring many packages, each in an environment of its own.
-frameworks: $(patsubst examples/%/requirements.txt,framework-%,$(wildcard examples/*/requirements.txt))
+frameworks: framework-langgraph_ts $(patsubst examples/%/requirements.txt,framework-%,$(wildcard examples/*/requirements.txt))
 
 framework-%: $(VENV)-framework-%/.installed
 	$(VENV)-framework-$*/bin/harness run examples/$*
+
+framework-langgraph_ts: $(INSTALLED)
+	npm ci --prefix examples/langgraph_ts --no-audit --no-fund --silent
+	$(BIN)/pytest examples/langgraph_ts
 
 .PRECIOUS: $(VENV)-framework-%/.installed
 $(VENV)-framework-%/.installed: examples/%/requirements.txt pyproject.toml

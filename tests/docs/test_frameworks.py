@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -54,3 +56,19 @@ def test_the_document_names_each_example_with_the_version_that_it_was_tried_with
     for example in EXAMPLES:
         (row,) = re.findall(rf"^\| .* ([\d.]+) \| \[examples/{example.name}\]", text, re.M)
         assert row in str(requirement(example).specifier) or requirement(example).specifier.contains(row)
+
+
+def test_the_app_in_typescript_passes_where_its_packages_are_installed() -> None:
+    example = ROOT / "examples/langgraph_ts"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", str(example)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "skipped" in done.stdout:
+        pytest.skip(
+            "its tests are skipped: node or its packages are not installed (make framework-langgraph_ts)"
+        )
+    assert "4 passed" in done.stdout, done.stdout + done.stderr
