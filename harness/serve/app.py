@@ -139,7 +139,7 @@ class _Endpoints:
         """Return the endpoint of a wire format."""
 
         async def handler(request: Request) -> ASGIApp:
-            body = request_json(_path(request), await _body(request))
+            body = request_json(f"{_path(request)}?{request.url.query}", await _body(request))
             call = wire.read(body)
             answer = await self._responder.answer(call, _client(request))
             if (hang_up := await self._wait_or_hang_up(answer)) is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.graph.effects import LLMCall, LLMReply, ToolSpec
@@ -37,12 +38,20 @@ from harness.world.wire.format import (
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
-framing: Final = SERVER_SENT
+
+def _parts_of_stream(body: bytes) -> list[Json]:
+    """Return the parts of a stream of either form; an empty list for a whole answer."""
+    return json.loads(body) if body.lstrip().startswith(b"[") else SERVER_SENT.parts(body)
+
+
+framing: Final = replace(SERVER_SENT, parts=_parts_of_stream)
+ARRAY: Final = replace(framing, content_type="application/json; charset=UTF-8")
+"""The form of a stream without `alt=sse`: one array, whose items arrive one by one."""
 statuses: Final[Mapping[RefusalKind, int]] = {"content_filter": 200}
 
 _NOT_PARAMS: Final = (
     *("model", "contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "stream"),
-    *("responseMimeType", "responseSchema", "responseJsonSchema"),
+    *("responseMimeType", "responseSchema", "responseJsonSchema", "alt"),
 )
 _FINISH: Final = {
     "length": "MAX_TOKENS",
@@ -195,6 +204,13 @@ def events(reply: Reply, body: Json) -> Iterator[bytes]:
     for part in parts[:-1]:
         yield event(_response(reply, [part]))
     yield event(_response(reply, parts[-1:], _finish(reply)))
+
+
+def as_array(events: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield events as the items of an array: see `ARRAY`."""
+    for number, each in enumerate(events):
+        yield (b",\r\n" if number else b"[") + each.removeprefix(b"data: ").strip()
+    yield b"]"
 
 
 def _calls(reply: Reply) -> list[Json]:

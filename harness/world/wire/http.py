@@ -40,6 +40,7 @@ PATHS: Final[Mapping[str, Mapping[str, WireFormat]]] = {
 
 _MODEL: Final = re.compile(r"/deployments/([^/]+)/|/models/([^/:]+):\w+$|/model/([^/]+)/converse")
 _STREAMS: Final = (":streamGenerateContent", "/converse-stream")
+_SENT_AS_EVENTS: Final = re.compile(r"[?&](?:alt|%24alt|\$alt)=sse(?:&|#|$)")
 _STREAMS_UNLESS_TOLD: Final = ("/api/chat", "/api/generate")
 
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -123,6 +124,7 @@ def request_json(url: str, body: bytes) -> Json:
         written["model"] = unquote(next(filter(None, named.groups())))
     if address.endswith(_STREAMS):
         written["stream"] = True
+        written |= {"alt": "sse"} if _SENT_AS_EVENTS.search(url) else {}
     elif address.endswith(_STREAMS_UNLESS_TOLD):
         written.setdefault("stream", True)
     return written
@@ -165,9 +167,11 @@ def model_response(
     reply = replies.make(call, LLMReply(str(answer.error)) if truncated else said)
     if body.get("stream") is not True:
         return json_response(wire.response_json(reply, body), truncated=truncated)
-    events = wire.events(reply, body)
-    headers = {"content-type": wire.framing.content_type, "cache-control": "no-cache"}
-    cut = iter([wire.framing.cut(next(events))]) if truncated else events
+    events, framing = wire.events(reply, body), wire.framing
+    if wire is gemini and "alt" not in body:
+        framing, events = gemini.ARRAY, gemini.as_array(events)
+    headers = {"content-type": framing.content_type, "cache-control": "no-cache"}
+    cut = iter([framing.cut(next(events))]) if truncated else events
     return WireResponse(200, headers, cut, streamed=True)
 
 

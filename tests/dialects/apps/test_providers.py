@@ -1,10 +1,12 @@
 """The clients of model providers, as apps use them: each speaks its own wire format, offline, to `llm` stubs."""
 
+import json
 from typing import Any
 
 import pytest
 
 from harness.scenario.outcome import Outcome
+from harness.world.wire import gemini
 from tests.dialects.apps.conftest import RunApp, error_of
 from tests.world.providers import needs
 
@@ -312,3 +314,37 @@ def test_requests_that_count_tokens_need_no_stub_and_may_have_one(run_app: RunAp
     assert outcomes["estimated"].passed, outcomes["estimated"]
     assert outcomes["estimated"].observed.output == [10, 10, 10]  # 38 characters, of all texts
     assert outcomes["told"].observed.output == [10, 7, 10]
+
+
+def test_a_stream_of_gemini_that_is_not_asked_for_as_events_is_one_array(run_app: RunApp) -> None:
+    streaming = """\
+        import json
+        from urllib.request import Request, urlopen
+        BODY = json.dumps({"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}).encode()
+
+        def agent(query):
+            url = "https://generativelanguage.googleapis.com/v1beta/models/gemini-x:streamGenerateContent"
+            with urlopen(Request(url + query, BODY)) as response:
+                kind, body = response.headers["content-type"], response.read().decode()
+            lines = [each.removeprefix("data: ") for each in body.splitlines() if each]
+            parts = json.loads(body) if body.startswith("[") else map(json.loads, lines)
+            texts = [each["candidates"][0]["content"]["parts"][0]["text"] for each in parts]
+            return {"kind": kind.partition(";")[0], "texts": texts}
+        """
+    scenarios = """\
+        manifest: app.py:agent
+        dialect: python
+        defaults: {llm: [{chunks: [Good, " day"]}]}
+        scenarios:
+          - {name: array, input: "", expect: {output: {kind: application/json, texts: [Good, " day"]}}}
+          - {name: keyed, input: "?key=x", expect: {output: {kind: application/json, texts: [Good, " day"]}}}
+          - {name: events, input: "?alt=sse", expect: {output: {kind: text/event-stream, texts: [Good, " day"]}}}
+        """
+    outcomes = run_app(scenarios, {"app.py": streaming})
+    assert {name: one.checks for name, one in outcomes.items() if not one.passed} == {}
+
+
+def test_a_recorded_array_of_gemini_is_read_as_its_parts() -> None:
+    parts = [{"candidates": [{"content": {"parts": [{"text": text}]}}]} for text in ("Good", " day")]
+    read = gemini.framing.parts(json.dumps(parts).encode())
+    assert gemini.answer(gemini.joined(read)).text == "Good day"
