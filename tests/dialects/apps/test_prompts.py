@@ -5,6 +5,7 @@ Source: docs/langgraph.md, "Prompts".
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 from pathlib import Path
@@ -17,7 +18,8 @@ from harness.cli.main import cli
 from harness.dialects.load import load_prompts
 from harness.dialects.request import LoadRequest
 from harness.scenario.app_process import close_apps
-from harness.source.python_texts import with_text
+from harness.source.document import real_path
+from harness.source.python_texts import import_with, with_text
 
 MODULES = {
     "desk/__init__.py": "",
@@ -184,3 +186,20 @@ def test_a_text_is_changed_in_source_where_it_begins(source: str, new: str, afte
         if quote in text
     )
     assert with_text(source, line, column, new) == after
+
+
+def test_the_parts_of_an_f_string_are_no_texts_and_a_module_that_is_imported_keeps_its_own(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = Path("late.py")
+    source.write_text('X = f"a {1}"\nY = "b"\n')
+    assert with_text(source.read_text(), 1, 5, "c") is None
+    monkeypatch.syspath_prepend(desk)
+    file = real_path(source)
+    try:
+        assert import_with({file: {(1, 5): "c", (2, 5): "d"}}) == []
+        late = importlib.import_module("late")
+        assert (late.X, late.Y) == ("a 1", "d")
+        assert import_with({file: {(2, 5): "e"}}) == [file]
+    finally:
+        import_with({})
