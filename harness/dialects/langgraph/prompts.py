@@ -22,8 +22,8 @@ from harness.source.document import shown_path
 from harness.source.python_texts import place_of, text_of
 
 _NAMES: Final = re.compile(r"(?i)prompt|instruction|system|persona|backstory|guideline|template")
-_ROLES: Final = frozenset({"system", "developer", "user", "human", "assistant", "ai"})
-_GIVEN_TO: Final = re.compile(r"Message$|Prompt|[Tt]emplate$|from_messages$")
+_ROLES: Final = frozenset({"system", "developer", "user", "human"})
+_GIVEN_TO: Final = re.compile(r"(?:System|Human|Chat)Message$|Prompt|[Tt]emplate$|from_messages$")
 _ADDRESSES: Final = re.compile(r"(?i)\byou(?:r|'re)?\b")
 _FEWEST_WORDS, _FEWEST_OF_PROSE = 3, 8
 _DEFAULTS: Final = ("default", "template")

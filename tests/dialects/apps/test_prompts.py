@@ -57,6 +57,7 @@ MODULES = {
         def answer(letter):
             told = [
                 {"role": "system", "content": RULES + SYSTEM_PROMPT.format(guest="Ada") + prompts.NOTE},
+                {"role": "assistant", "content": "What can I do?"},
                 {"role": "user", "content": "Here is the letter:"},
                 {"role": "user", "content": letter},
             ]
