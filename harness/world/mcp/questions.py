@@ -1,4 +1,4 @@
-"""What an MCP server asks its client in the middle of a call: a person (elicitation), or a model (sampling).
+"""Answers to what an MCP server asks in the middle of a call: a person (elicitation), or a model (sampling).
 
 An app's own client answers if it can; else `human` and `llm` stubs do, as calls of the node that called the tool.
 Requests and results are in the wire spelling of the protocol. Source: MCP specification 2025-11-25, Client Features.

@@ -1,4 +1,4 @@
-"""What an MCP server asks in the middle of a call: a person (elicitation) or a model (sampling).
+"""Requests of an MCP server in the middle of a call: to a person (elicitation), or to a model (sampling).
 
 The app's own client answers if it can, else `human` and `llm` stubs. Source: docs/scenario-format.md, `mcp`.
 """
