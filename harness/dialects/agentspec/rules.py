@@ -269,7 +269,7 @@ def specialization_fits(agent: SpecializedAgent) -> Iterator[Problem]:
 
 
 def members_fit(team: Team) -> Iterator[Problem]:
-    """Members are agents with names of their own; workers may be managers. Their inputs are those of the team."""
+    """Members are agents with names of their own; workers may be managers."""
     names: set[str] = set()
     for index, member in enumerate(team.members):
         is_manager = isinstance(team, ManagerWorkers) and isinstance(member, ManagerWorkers)
@@ -280,10 +280,6 @@ def members_fit(team: Team) -> Iterator[Problem]:
             text = f"{team}: two of its agents are called '{member.name}', by which they are addressed"
             yield Problem("duplicate-name", text, member.span("name"))
         names.add(member.name)
-        for title, item in member.inputs.items():
-            if title not in team.inputs and not item.has_default:
-                text = f"{team}: input '{title}' of {member} is none of its own, and has no default"
-                yield Problem("no-source", text, member.span(), severity="warning")
     for sender, recipient in team.relationships if isinstance(team, Swarm) else ():
         if sender is recipient:
             yield Problem("bad-value", f"{team}: {sender} is related to itself", team.span("relationships"))

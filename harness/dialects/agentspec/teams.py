@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
 from harness.dialects.agentspec.agents import Agent, AgenticComponent, SpecializedAgent
-from harness.dialects.agentspec.component import ComponentField
+from harness.dialects.agentspec.component import ComponentField, by_title
 from harness.dialects.agentspec.properties import Property
 
 HandoffMode = Literal["never", "optional", "always"]
@@ -41,14 +42,13 @@ class Team(AgenticComponent, title="a team of agents"):
         """Return all agents of the team, each with those whom it may address, by the name that it uses."""
         raise NotImplementedError
 
-    def inferred_inputs(self) -> Sequence[Property]:
-        """Return the inputs of its members. Declared ones may be fewer."""
-        if self.declared_inputs is not None:
-            return self.declared_inputs
+    @cached_property
+    def inputs(self) -> Mapping[str, Property]:
+        """Its own inputs, and those of its members, which callers give it as well."""
         found: dict[str, Property] = {}
         for member in self.members:
             found = {**member.inputs, **found}
-        return list(found.values())
+        return {**found, **by_title(self.declared_inputs or ())}
 
 
 def speaker_of(member: AgenticComponent) -> Agent:

@@ -189,15 +189,13 @@ def test_the_agents_of_a_team_fit(
     assert (code, message) in {(problem.code, problem.message) for problem in loader.problems(text)}
 
 
-def test_an_input_that_the_team_does_not_have_is_a_warning(loader: Loader) -> None:
+@pytest.mark.parametrize("listed", ["", "inputs: []\n", "inputs: [{title: day, type: string}]\n"])
+def test_a_team_has_the_inputs_of_its_agents_too(loader: Loader, listed: str) -> None:
     text = (CONFIGS / "crew.yaml").read_text(encoding="utf-8")
-    assert loader.graph(text).warnings == ()
-    [warning] = loader.graph(text.replace("name: crew\n", "name: crew\ninputs: []\n")).warnings
-    assert warning.code == "no-source"
-    assert (
-        warning.message
-        == "ManagerWorkers 'crew': input 'place' of Agent 'boss' is none of its own, and has no default"
-    )
+    graph = loader.graph(text.replace("name: crew\n", f"name: crew\n{listed}"))
+    assert graph.warnings == ()
+    wanted = {"place", "message", *(["day"] if "day" in listed else [])}
+    assert set(graph.declared().input["properties"]) == wanted
 
 
 @pytest.mark.parametrize(
