@@ -37,7 +37,7 @@ from harness.scenario.model import Scenario, load_request
 from harness.scenario.outcome import Outcome
 from harness.scenario.process_state import prepare_process
 from harness.settings import Settings
-from harness.source.imports import bundled_data
+from harness.source.imports import bundled_data, hide_imported
 from harness.time.readings import clock_readings
 from harness.time.rebinding import USER, origin_of
 from harness.units import DEFAULT_NOW
@@ -83,6 +83,7 @@ def serve_runs(
     Without `imports`, each run imports the app itself, and tells its problem, or answers its requests by stubs.
     """
     with _ends_process():
+        hide_imported()
         connection.send(_import_app(scenario, settings) if imports else {})
         _fork_runs(connection, make, imports=imports)
 
@@ -97,6 +98,7 @@ def serve_workers(
     with _ends_process(), socket.socket(socket.AF_UNIX) as listening:
         listening.bind(address)
         listening.listen(128)
+        hide_imported()
         files = _import_app(scenario, settings)
         connection.send(files)
         gc.collect()

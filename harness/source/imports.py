@@ -222,9 +222,7 @@ def importing(
     """
     packages = packages or {}
     importlib.invalidate_caches()
-    ours = {id(module) for modules in _of_folder.values() for module in modules.values()}
-    for name in [name for name, module in sys.modules.copy().items() if id(module) in ours]:
-        del sys.modules[name]
+    hide_imported()
     set_aside = _set_aside_hiding(names, folders, packages.keys())
     # A module of an earlier folder hides those of later ones, even if it is not yet imported.
     taken: set[str] = set()
@@ -244,6 +242,13 @@ def importing(
         sys.path[:] = path
         _remember(folders, before)
         sys.modules.update(set_aside)
+
+
+def hide_imported() -> None:
+    """Remove from `sys.modules` what was imported from given folders: others may have modules of the same names."""
+    ours = {id(module) for modules in _of_folder.values() for module in modules.values()}
+    for name in [name for name, module in sys.modules.copy().items() if id(module) in ours]:
+        del sys.modules[name]
 
 
 def _set_aside_hiding(wanted: Set[str], folders: Sequence[Path], replaced: Set[str]) -> _Modules:

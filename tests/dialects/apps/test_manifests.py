@@ -334,6 +334,30 @@ def test_a_module_of_a_namespace_package_is_installed_by_the_name_of_both(run_ap
     assert "pip install shelf-large-books" in str(outcome.observed.error)
 
 
+def test_an_app_has_its_own_modules_after_a_suite_with_modules_of_the_same_names(
+    run_app: RunApp, tmp_path: Path
+) -> None:
+    files = {
+        "first/tools.py": "def check(run):\n    return True\n",
+        "first/flow.yaml": """\
+        version: "1.0"
+        start_at: done
+        end_at: [done]
+        nodes: [{id: done, handler: done}]
+        edges: []
+        """,
+        "second/app.py": "from tools import NAME\n\ndef agent(text):\n    return NAME\n",
+        "second/tools.py": "NAME = 'second'\n",
+    }
+    scenarios = """\
+    scenarios:
+      - {name: one, manifest: first/flow.yaml, handlers: {done: {return: {}}}, expect: {custom: [{call: tools.check}]}}
+      - {name: two, manifest: second/app.py:agent, input: hi, expect: {output: second}}
+    """
+    outcomes = run_app(scenarios, files, pythonpath=(tmp_path / "first",))
+    assert {name: outcome.passed for name, outcome in outcomes.items()} == {"one": True, "two": True}
+
+
 def test_an_app_may_draw_itself_when_it_is_imported(run_app: RunApp, tmp_path: Path) -> None:
     app = """\
     from langgraph.graph import START, MessagesState, StateGraph
