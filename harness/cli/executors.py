@@ -38,6 +38,9 @@ def open_executor(
     always    let another process run them even if this one could
     """
     if projects.record_mode is not RecordMode.NONE:
+        if projects.common(selection.files).cluster:
+            told = "real models are called from this machine, which has the keys: the cluster is not used"
+            click.echo(f"note: {told}", err=True)
         return _recording_pool(
             jobs or JOBS_WHILE_RECORDING, projects, selection, spending, to_stderr, one_by_one
         )

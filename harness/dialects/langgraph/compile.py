@@ -173,7 +173,8 @@ def _app(request: LoadRequest) -> _App:
     where = written.rpartition(":")[0]
     if where.endswith(_OTHER_LANGUAGES):
         text = f"the graph '{name}' is {written}: graphs in JavaScript and TypeScript do not run here"
-        raise ManifestError(Problem("not-runnable", text, at))
+        hint = "`harness serve` answers the models of its process: docs/serve.md"
+        raise ManifestError(Problem("not-runnable", text, at, hint))
     target = target_at(written, path.parent)
     if target.file is not None and not target.file.is_file():
         raise ManifestError(Problem("missing-file", f"file '{where}' does not exist", at))
