@@ -351,7 +351,10 @@ def test_an_app_has_its_own_modules_after_a_suite_with_modules_of_the_same_names
     }
     scenarios = """\
     scenarios:
-      - {name: one, manifest: first/flow.yaml, handlers: {done: {return: {}}}, expect: {custom: [{call: tools.check}]}}
+      - name: one
+        manifest: first/flow.yaml
+        handlers: {done: {return: {}}}
+        expect: {custom: [{call: tools.check}]}
       - {name: two, manifest: second/app.py:agent, input: hi, expect: {output: second}}
     """
     outcomes = run_app(scenarios, files, pythonpath=(tmp_path / "first",))
