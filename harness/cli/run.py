@@ -54,7 +54,7 @@ def _fail_under(report: Path, bound: float, *, to_stderr: bool = False) -> int:
     from harness.gate.text import lines
 
     verdict = judge(
-        report, Policy(Rules.model_validate({"min_fitness": bound}), source="--fail-under"), partial=True
+        report, Policy(Rules(min_fitness=bound), source="--fail-under"), partial=True
     )
     for line in lines(verdict):
         click.echo(line, err=to_stderr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import ConfigDict, Field, create_model, model_validator
 
@@ -48,6 +48,10 @@ class Rules(Strict):
     confidence: Confidence = Field(
         default=LEFT_OUT, description="The confidence of intervals and tests; 0.95 unless given."
     )
+
+    if TYPE_CHECKING:  # the keys of rules are those of `RULES`
+
+        def __init__(self, **keys: Any) -> None: ...
 
     @property
     def rules(self) -> dict[str, Any]:

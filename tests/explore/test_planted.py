@@ -11,7 +11,7 @@ from harness.explore.drawn import KINDS_OF_FAULTS, Draw, Drawn
 from harness.explore.exploration import Explored, explore
 from harness.explore.mining import Mined
 from harness.explore.subject import of_manifest
-from harness.explore.written import keys_of
+from harness.explore.written import Material, keys_of
 from harness.graph.declared import Declared
 from harness.graph.effects import MCPEndpoint
 from harness.scenario.load import load_file
@@ -252,9 +252,7 @@ def test_agents_without_code_are_drawn_and_written(tmp_path: Path) -> None:
     cover = tmp_path / "m.scenario.yaml"
     plan = Plan(runs=32, seconds=None, seed=0, faults=())
 
-    done = explore(
-        *(subject, plan, Projects(), tmp_path), jobs=1, out=tmp_path, cover=cover, watch=lambda *_: None
-    )
+    done = explore(*(subject, plan, Projects(), tmp_path), out=tmp_path, cover=cover, watch=lambda *_: None)
 
     assert done.coverage["nodes"] == [2, 2]
     assert [outcome.verdict for outcome in run_file(cover)] == ["passed"] * len(done.covered)
@@ -282,7 +280,7 @@ def test_what_ran_for_real_is_not_written(tmp_path: Path) -> None:
     }
     events = [call, {"event": "answer", "call": 1, "ok": True, "latency": 0.0, "value": "here"}]
 
-    assert keys_of(events, subject.scenario, {}, set()) == {}
-    assert keys_of(events, subject.scenario, {}, {("tool", "find")}) == {
+    assert keys_of(Material(events, set()), subject.scenario, {}) == {}
+    assert keys_of(Material(events, {("tool", "find")}), subject.scenario, {}) == {
         "tools": {"find": {"return": "here"}}
     }

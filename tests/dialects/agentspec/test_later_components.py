@@ -195,7 +195,7 @@ def test_a_team_has_the_inputs_of_its_agents_too(loader: Loader, listed: str) ->
     graph = loader.graph(text.replace("name: crew\n", f"name: crew\n{listed}"))
     assert graph.warnings == ()
     wanted = {"place", "message", *(["day"] if "day" in listed else [])}
-    assert set(graph.declared().input["properties"]) == wanted
+    assert set((graph.declared().input or {})["properties"]) == wanted
 
 
 @pytest.mark.parametrize(
