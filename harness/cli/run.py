@@ -53,9 +53,7 @@ def _fail_under(report: Path, bound: float, *, to_stderr: bool = False) -> int:
     from harness.gate.policy import Policy, Rules
     from harness.gate.text import lines
 
-    verdict = judge(
-        report, Policy(Rules(min_fitness=bound), source="--fail-under"), partial=True
-    )
+    verdict = judge(report, Policy(Rules(min_fitness=bound), source="--fail-under"), partial=True)
     for line in lines(verdict):
         click.echo(line, err=to_stderr)
     return exit_code.OK if verdict.passed else exit_code.FAILED
