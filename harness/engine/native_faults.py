@@ -30,9 +30,8 @@ def make_faults(graph: NativeGraph, faults: Sequence[Fault]) -> None:
                 vars(node).pop(made, None)
             continue
         tools = getattr(getattr(node, "bound", None), "tools_by_name", {})
-        around = fault.name.rpartition("/")[
-            0
-        ]  # an edge out of a nested graph leads to the node that it is in
+        # An edge out of a nested graph leads to the node that it is in.
+        around = fault.name.rpartition("/")[0]
         targets = (
             END if each == around else each.removeprefix(f"{around}/") for each in fault.key.split("\n")
         )
