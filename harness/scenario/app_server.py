@@ -36,7 +36,7 @@ from harness.scenario.leftovers import end_processes
 from harness.scenario.model import Scenario, load_request
 from harness.scenario.outcome import Outcome
 from harness.scenario.process_state import prepare_process
-from harness.settings import Settings
+from harness.settings import RecordMode, Settings
 from harness.source.imports import bundled_data, hide_imported
 from harness.time.readings import clock_readings
 from harness.time.rebinding import USER, origin_of
@@ -50,6 +50,8 @@ Files = dict[Path, Stamp | None]
 
 _ENDING_S: Final = 0.3
 """Real seconds in which a thread that an import started may end."""
+_RECORDED_S: Final = 10.0
+"""The same for a replay: no thread was left when the app was recorded, so the system is only slow to end it."""
 _PIPE: Final = 60_000
 """Bytes that a pipe takes without a reader."""
 
@@ -179,8 +181,9 @@ def _import_app(scenario: Scenario, settings: Settings) -> dict[Path, Stamp | No
         return None
     own = [Path(file) for each in list(sys.modules.values()) if (file := getattr(each, "__file__", None))]
     files = {path: stamp(path) for path in own if any(path.is_relative_to(folder) for folder in folders)}
-    for each in set(threading.enumerate()) - threads:
-        each.join(_ENDING_S)  # one that the import needed for a moment may just be ending
+    is_replay = scenario.imported is not None and settings.record_mode is RecordMode.NONE
+    for each in set(threading.enumerate()) - threads:  # one that the import needed for a moment may be ending
+        each.join(_RECORDED_S if is_replay else _ENDING_S)
     return None if refused or set(threading.enumerate()) - threads else files
 
 

@@ -30,6 +30,7 @@ from harness.scenario.model import MUTATOR_NODE, Scenario, load_request
 from harness.scenario.words import AgentWords
 from harness.settings import RecordMode, Settings
 from harness.source.display import clip, did_you_mean, nearest
+from harness.world.mcp.questions import sampled_model
 
 _NAME_LENGTH: Final = 60
 
@@ -344,12 +345,19 @@ class _NameChecker:
             item["model"] for expect in self.scenario.expectations for item in expect.values.get("judge", ())
         ]
 
+    @cached_property
+    def _sampled(self) -> list[str]:
+        """The models that scripted MCP servers ask."""
+        servers = [server for world in self.scenario.worlds for server in world.mcp.values()]
+        stubs = (stub for server in servers for tool in server.tools for stub in tool.stubs)
+        return [sampled_model(stub.sample) for stub in stubs if stub.sample is not None]
+
     def _called(self, kind: str, *, asked: bool) -> list[str]:
         """Return the possible targets of calls of a kind; with `asked`, also tools that a stub makes a model call."""
         assert self.names is not None
         known = list(self.names.names.get(kind, ()))
         if kind == "llm":
-            known += self._judges
+            known += [*self._judges, *self._sampled]
         elif kind == "mcp":
             servers = (server for world in self.scenario.worlds for server in world.mcp.values())
             known += [tool.name for server in servers for tool in server.tools]

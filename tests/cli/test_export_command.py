@@ -257,7 +257,7 @@ def test_a_missing_extra_is_named_with_the_command_to_install_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
     result = invoke("export", "--file", "x")
-    assert result.exit_code == 3
+    assert result.exit_code == 2
     assert 'pip install "agent-scenarios[otel]"' in result.stderr
 
 

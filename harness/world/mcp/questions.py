@@ -51,10 +51,11 @@ def _model_call(params: Mapping[str, Any], node: str) -> LLMCall:
         content = each["content"] if isinstance(each["content"], list) else [each["content"]]
         told.append({"role": each["role"], "content": "".join(part.get("text", "") for part in content)})
     given = {name: params[key] for key, name in _PARAMS.items() if params.get(key) is not None}
-    return LLMCall(name=_model(params), node=node, messages=to_messages(told), params=given)
+    return LLMCall(name=sampled_model(params), node=node, messages=to_messages(told), params=given)
 
 
-def _model(params: Mapping[str, Any]) -> str:
+def sampled_model(params: Mapping[str, Any]) -> str:
+    """Return the name of the model that a sampling request asks: its first hint, or `sampling`."""
     hints = (params.get("modelPreferences") or {}).get("hints") or [{}]
     return hints[0].get("name") or "sampling"
 
@@ -62,4 +63,4 @@ def _model(params: Mapping[str, Any]) -> str:
 def _sampled(reply: LLMReply, params: Mapping[str, Any]) -> dict[str, Any]:
     stop = _STOPS.get(reply.finish_reason or "", "endTurn")
     content = {"type": "text", "text": reply.text}
-    return {"role": "assistant", "content": content, "model": _model(params), "stopReason": stop}
+    return {"role": "assistant", "content": content, "model": sampled_model(params), "stopReason": stop}

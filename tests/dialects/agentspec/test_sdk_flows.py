@@ -210,14 +210,14 @@ def sdk_parts(root: SdkComponent) -> dict[str, SdkComponent]:
     """Return a component of the SDK and all components in it, by id."""
     found: dict[str, SdkComponent] = {}
 
-    def visit(component: SdkComponent) -> None:
-        if component.id not in found:
-            found[component.id] = component
-            for field in type(component).model_fields:
-                value = getattr(component, field)
-                for part in value if isinstance(value, list) else [value]:
-                    if isinstance(part, SdkComponent):
-                        visit(part)
+    def visit(part: object) -> None:
+        if isinstance(part, list | tuple):
+            for each in part:
+                visit(each)
+        elif isinstance(part, SdkComponent) and part.id not in found:
+            found[part.id] = part
+            for field in type(part).model_fields:
+                visit(getattr(part, field))
 
     visit(root)
     return found
