@@ -50,8 +50,6 @@ Files = dict[Path, Stamp | None]
 
 _ENDING_S: Final = 0.3
 """Real seconds in which a thread that an import started may end."""
-_RECORDED_S: Final = 10.0
-"""The same for a replay: no thread was left when the app was recorded, so the system is only slow to end it."""
 _PIPE: Final = 60_000
 """Bytes that a pipe takes without a reader."""
 
@@ -141,11 +139,15 @@ def _fork_runs(connection: Connection, make: Make, *, imports: bool) -> None:
     gc.freeze()
     while True:
         given, its_settings, numbers = connection.recv()
-        given = given if imports else replace(given, imported=None)
+        # A recording tells the instant of an import before its runs: so it is here, in the process of the run.
+        before = not imports and given.imported is not None and its_settings.record_mode is RecordMode.NONE
+        given = given if imports or before else replace(given, imported=None)
         reading, writing = os.pipe()
         child = fork()
         if not child:
             signal.signal(signal.SIGINT, _left_to_parent)  # not ignored, as programs it starts would be
+            if before:
+                _import_app(given, its_settings)
             imported = partial(_tell_imports, writing, frozenset(sys.modules))
             send_outcomes(connection, partial(make, given, its_settings, numbers), at_end=imported)
         os.close(writing)
@@ -181,9 +183,8 @@ def _import_app(scenario: Scenario, settings: Settings) -> dict[Path, Stamp | No
         return None
     own = [Path(file) for each in list(sys.modules.values()) if (file := getattr(each, "__file__", None))]
     files = {path: stamp(path) for path in own if any(path.is_relative_to(folder) for folder in folders)}
-    is_replay = scenario.imported is not None and settings.record_mode is RecordMode.NONE
-    for each in set(threading.enumerate()) - threads:  # one that the import needed for a moment may be ending
-        each.join(_RECORDED_S if is_replay else _ENDING_S)
+    for each in set(threading.enumerate()) - threads:
+        each.join(_ENDING_S)  # one that the import needed for a moment may just be ending
     return None if refused or set(threading.enumerate()) - threads else files
 
 

@@ -276,6 +276,11 @@ def test_an_app_is_imported_once_for_all_processes_and_replayed_with_that_instan
         assert len((tmp_path / "imports.txt").read_text().splitlines()) == 1
     done = project.replay("a.scenario.yaml")
     assert done.code == 0, done.all
+    # Once a thread is left, a fork cannot have the app: each run imports it, at the same instant.
+    left = "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+    project.write("app.py", f"{APP}\n{left}")
+    done = project.replay("a.scenario.yaml::row 0")
+    assert done.code == 0, done.all
 
 
 def test_what_was_made_to_replace_a_recording_does_not_complete_one(tmp_path: Path) -> None:
