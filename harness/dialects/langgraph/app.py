@@ -169,7 +169,7 @@ def import_target(target: Target, folders: tuple[str, ...], named_at: Span | Non
 
 
 _by_name: Final[dict[tuple[Path, tuple[str, ...]], ModuleType]] = {}
-"""The modules that were imported by name, by their files and the folders that they are imported from."""
+"""The modules that were imported, by their files and the folders that they are imported from."""
 
 
 def _module(target: Target, folders: tuple[str, ...]) -> ModuleType:
@@ -190,6 +190,7 @@ def _module(target: Target, folders: tuple[str, ...]) -> ModuleType:
     assert spec.loader is not None
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    _by_name[target.file, folders] = module
     return module
 
 

@@ -1,10 +1,13 @@
 """What a manifest of a LangGraph app may be, and the one located error for what it may not be."""
 
 import os
+import sys
+from importlib.machinery import ModuleSpec
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
+from types import ModuleType
 
 import pytest
 from packaging.version import Version
@@ -359,6 +362,19 @@ def test_an_app_has_its_own_modules_after_a_suite_with_modules_of_the_same_names
     """
     outcomes = run_app(scenarios, files, pythonpath=(tmp_path / "first",))
     assert {name: outcome.passed for name, outcome in outcomes.items()} == {"one": True, "two": True}
+
+
+def test_an_app_is_imported_once_also_beside_another_module_of_its_name(
+    run_app: RunApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = ModuleType("agent")
+    other.__spec__ = ModuleSpec("agent", None, origin="elsewhere/agent.py")
+    monkeypatch.setitem(sys.modules, "agent", other)
+    note = f"with open({str(tmp_path / 'imports.txt')!r}, 'a') as file:\n    file.write('x')\n"
+    scenario = "manifest: agent.py:agent\nscenarios: [{name: it, input: hi, repeat: 2, expect: {output: hi}}]"
+    outcomes = run_app(scenario, {"agent.py": f"{note}\ndef agent(text):\n    return text\n"})
+    assert [outcome.passed for outcome in outcomes.values()] == [True, True]
+    assert (tmp_path / "imports.txt").read_text() == "x"
 
 
 def test_an_app_may_draw_itself_when_it_is_imported(run_app: RunApp, tmp_path: Path) -> None:
