@@ -445,8 +445,9 @@ def test_a_request_of_aiohttp_that_fails_gives_its_permit_back() -> None:
 def test_a_permit_that_breaks_off_gives_back_what_it_held() -> None:
     spending, request = Spending(lambda *_: 0.0), Request("POST", "http://api.test/", {}, b"{}")
     with Permits(spending, max_connections=1) as source:
-        first, second = source.permit(request, patient=True), source.permit(request, patient=True)
+        first = source.permit(request, patient=True)
         first.wait()
+        second = source.permit(request, patient=True)
         first.close()
         second.wait()
         assert not second.answered(replace(Response(200), body=b"{}"))
