@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.report.figures import FIGURES
 from harness.report.markdown import markdown
 from harness.report.repeats import ExactSum, total
 from harness.report.results import line
@@ -72,6 +73,11 @@ def test_tokens_cost_and_wall_time_add_up(outcome: MakeOutcome) -> None:
     assert total["llm_calls"] == 6
     assert total["cost"] == pytest.approx(0.3)
     assert total["wall"] == 0.75
+
+
+def test_every_figure_of_the_table_is_in_a_group(outcome: MakeOutcome) -> None:
+    total = _summary(outcome())["total"]
+    assert [figure.label for figure in FIGURES if figure.of(total) is None] == []
 
 
 def test_warnings_are_counted(outcome: MakeOutcome) -> None:
