@@ -6,6 +6,8 @@ from typing import Final
 import pytest
 from packaging.requirements import Requirement
 
+from harness.engine.versions import DECLARATIVE_FLOORS, too_old
+
 NEEDS: Final = {
     "approval": ("langchain>=1.0", "create_agent, and middleware"),
     "deep_agent": ("deepagents>=0.7", "create_deep_agent takes a middleware that it has by default"),
@@ -20,6 +22,10 @@ NEEDS: Final = {
     "swarm": ("langchain>=1.0.2", "its node for tools gives the state to the tool that hands over"),
 }
 """By the folder in `scenarios/langgraph`: what its app needs, and for what."""
+
+OLD: Final = too_old(DECLARATIVE_FLOORS, "a declarative manifest")
+declarative: Final = pytest.mark.skipif(bool(OLD), reason=OLD)
+"""Marks the tests of apps that also run a declarative manifest, such as that of the mutator of prompts."""
 
 
 def is_met(text: str) -> bool:

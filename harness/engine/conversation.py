@@ -212,7 +212,7 @@ def _scheduler(run: RunContext, single: bool) -> Scheduler:
         from harness.engine.native import NativeScheduler
 
         return NativeScheduler(run, run.graph)
-    if text := too_old(DECLARATIVE_FLOORS, f"a manifest of {run.graph.dialect}"):
+    if text := too_old(DECLARATIVE_FLOORS, f"the graph {run.graph.name!r}, which the harness builds,"):
         raise RunError(text)
     from harness.engine.superstep import SuperstepScheduler
 

@@ -13,6 +13,7 @@ import pytest
 from packaging.version import Version
 
 from tests.dialects.apps.conftest import RunApp, error_of
+from tests.versions import declarative
 
 GRAPHS = """
     import asyncio
@@ -337,6 +338,7 @@ def test_a_module_of_a_namespace_package_is_installed_by_the_name_of_both(run_ap
     assert "pip install shelf-large-books" in str(outcome.observed.error)
 
 
+@declarative
 def test_an_app_has_its_own_modules_after_a_suite_with_modules_of_the_same_names(
     run_app: RunApp, tmp_path: Path
 ) -> None:

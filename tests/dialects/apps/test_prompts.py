@@ -20,6 +20,7 @@ from harness.dialects.request import LoadRequest
 from harness.scenario.app_process import close_apps
 from harness.source.document import real_path
 from harness.source.python_texts import import_with, with_text
+from tests.versions import declarative
 
 MODULES = {
     "desk/__init__.py": "",
@@ -125,15 +126,15 @@ def test_a_variant_replaces_a_constant_before_any_module_has_it() -> None:
         "variants": [{"name": "short", "prompts": {"desk.prompts:RULES": "Be brief. Ünder."}}],
     }
     Path("variants.yaml").write_text(json.dumps(variants))
-    done = CliRunner().invoke(
-        cli, ["score", "desk.scenario.yaml", "--variants", "variants.yaml", "--json", "-"]
-    )
+    command = ["score", "desk.scenario.yaml", "--variants", "variants.yaml", "--json", "scores.json"]
+    done = CliRunner().invoke(cli, command)
     close_apps()
-    (changed,) = json.loads(done.stdout)["changed"]
+    (changed,) = json.loads(Path("scores.json").read_text())["changed"]
     assert (changed["variant"], changed["verdicts"]) == ("short", ["passed", "failed"]), done.output
     assert "was 'Hello'" in changed["checks"][0]
 
 
+@declarative
 def test_evolve_finds_a_better_constant_and_writes_a_patch_of_its_module() -> None:
     wanted = SUITE.replace("Always answer", "Never answer").replace("an answer", "answer ${case.n}")
     wanted += "    cases: [{n: 1}, {n: 2}, {n: 3}, {n: 4}]\n"
