@@ -23,7 +23,7 @@ from harness.interception.interceptor import Interceptor
 from harness.interception.real_effects import before_first_effect
 from harness.interception.stdlib_clients import patched_http_client, patched_urllib
 from harness.interception.urllib3_clients import patched_urllib3
-from harness.interception.vcrpy_clients import patched_vcrpy
+from harness.interception.vcrpy_clients import patched_httplib2, patched_tornado
 
 Patch = Callable[[Interceptor], AbstractContextManager[None]]
 
@@ -36,6 +36,11 @@ def _grpc(name: str) -> Patch:
     return lambda interceptor: patched_grpc(sys.modules[name], interceptor)
 
 
+TORNADO: Final = {
+    "tornado.simple_httpclient": "SimpleAsyncHTTPClient",
+    "tornado.curl_httpclient": "CurlAsyncHTTPClient",
+}
+
 # The patch of each family, by the module after whose import it is applied.
 FAMILIES: Final[dict[str, Patch]] = {
     "urllib.request": patched_urllib,
@@ -44,8 +49,8 @@ FAMILIES: Final[dict[str, Patch]] = {
     "httpx2": _httpx("httpx2"),
     "urllib3": patched_urllib3,
     "aiohttp": patched_aiohttp,
-    "httplib2": patched_vcrpy,
-    "tornado": patched_vcrpy,
+    "httplib2": patched_httplib2,
+    **{module: patched_tornado(module, name) for module, name in TORNADO.items()},
     **{name: _grpc(name) for name in GRPC},
     CURL_CFFI: lambda interceptor: patched_curl_cffi(sys.modules[CURL_CFFI], interceptor),
 }

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Any, Final
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from typing import Any
 
 from harness.interception.interceptor import Interceptor
 from harness.interception.messages import PreparedReply, Request, Response, SendResult
@@ -15,22 +14,43 @@ from harness.interception.patches import body_of, grouped, headers_of, kept_resp
 from harness.interception.real_effects import charge_since, current_effects, not_intercepted
 from harness.time.real import real
 
-_PATCHED_ELSEWHERE: Final = ("httplib", "requests", "boto3", "urllib3", "aiohttp", "httpx", "httpx2")
-
 
 @contextmanager
-def patched_vcrpy(interceptor: Interceptor) -> Iterator[None]:
-    """Intercept the requests of clients that only vcrpy can patch."""
+def patched_httplib2(interceptor: Interceptor) -> Iterator[None]:
+    """Intercept the requests of httplib2."""
     from vcr import patch
+    from vcr.stubs.httplib2_stubs import VCRHTTPConnectionWithTimeout, VCRHTTPSConnectionWithTimeout
 
+    # Its classes must keep their names, by which they look each other up.
+    schemes = {"http": VCRHTTPConnectionWithTimeout, "https": VCRHTTPSConnectionWithTimeout}
     with ExitStack() as patches:
         patches.enter_context(_quiet())
         cassette = _cassette(interceptor)
+        cassette.custom_patches = ((sys.modules["httplib2"], "SCHEME_TO_CONNECTION", schemes),)
+        cassette.skip_patchers = patch.PATCHER_NAMES
         # While it sends, vcrpy removes all patches, in all threads. That is not needed for the patches used here.
         patches.enter_context(patched(patch, force_reset=nullcontext))
         for patcher in patch.CassettePatcherBuilder(cassette).build():
             patches.enter_context(patcher)
         yield
+
+
+def patched_tornado(module: str, name: str) -> Callable[[Interceptor], AbstractContextManager[None]]:
+    """Return the patch for the requests of a client of tornado, the class `name` of a module."""
+
+    def patch(interceptor: Interceptor) -> AbstractContextManager[None]:
+        client = getattr(sys.modules[module], name)
+        really = client.fetch_impl
+
+        def fetch_impl(*args: Any) -> None:
+            from vcr.stubs.tornado_stubs import vcr_fetch_impl
+
+            with _quiet():
+                vcr_fetch_impl(_cassette(interceptor), really)(*args)
+
+        return patched(client, fetch_impl=fetch_impl)
+
+    return patch
 
 
 @contextmanager
@@ -87,24 +107,11 @@ def _cassette(interceptor: Interceptor) -> Any:
                 request.harness_permit.spent(received)
                 interceptor.end(place, SendResult(received), seconds)
 
-    return Bridge(
-        "",
-        record_mode=RecordMode.NEW_EPISODES,
-        skip_patchers=(*_PATCHED_ELSEWHERE, "httplib2"),
-        custom_patches=_of_httplib2() if find_spec("httplib2") else (),
-    )
+    return Bridge("", record_mode=RecordMode.NEW_EPISODES)
 
 
 def _found(request: Any) -> PreparedReply | None:
     return getattr(request, "harness_found", None)
-
-
-def _of_httplib2() -> tuple[tuple[Any, str, Any], ...]:
-    # httplib2's classes must keep their names, by which they look each other up.
-    from vcr.stubs.httplib2_stubs import VCRHTTPConnectionWithTimeout, VCRHTTPSConnectionWithTimeout
-
-    schemes = {"http": VCRHTTPConnectionWithTimeout, "https": VCRHTTPSConnectionWithTimeout}
-    return ((import_module("httplib2"), "SCHEME_TO_CONNECTION", schemes),)
 
 
 def from_vcr_request(request: Any) -> Request:

@@ -106,6 +106,10 @@ ASKED = {
     "raw bytes": "return requests.get(URL, stream=True).raw.read(5).decode()",
     "a head": "return str(requests.head(URL).status_code)",
     "urllib3's own JSON": "return str(urllib3.request('GET', URL).json())",
+    "a fetch of tornado": "from tornado.httpclient import AsyncHTTPClient\n"
+    "return (await AsyncHTTPClient().fetch(URL)).body.decode()",
+    "JSON sent by httplib2": "import httplib2\n"
+    "return httplib2.Http().request(URL, 'POST', json.dumps({'city': 'Kiel'}))[1].decode()",
     "a connection used twice": BY_HTTP_CLIENT.replace("def by_http_client():\n", "").replace("    ", "")
     + "connection.request('POST', '/wind', body='Kiel')\nreturn connection.getresponse().reason",
 }

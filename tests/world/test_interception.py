@@ -12,7 +12,7 @@ import pytest
 from harness.interception.intercept import FAMILIES, intercepted
 from harness.interception.interceptor import Interceptor, Place
 from harness.interception.messages import PreparedReply, Request, SendResult
-from harness.interception.vcrpy_clients import patched_vcrpy
+from harness.interception.vcrpy_clients import patched_httplib2
 
 
 class Closed(Interceptor):
@@ -90,7 +90,7 @@ def test_vcrpy_logs_what_it_does_only_if_asked(
 ) -> None:
     caplog.set_level(logging.INFO)
     caplog.set_level(asked, "vcr")
-    with patched_vcrpy(Closed()):
+    with patched_httplib2(Closed()):
         pass
     assert any(record.name.startswith("vcr") for record in caplog.records) is logged
     assert logging.getLogger("vcr").level == asked
