@@ -18,6 +18,7 @@ from harness.dialects.request import LoadRequest, Stamp, stamp
 from harness.errors import ManifestError
 from harness.graph.model import Graph
 from harness.graph.names import names_of
+from harness.graph.native import NativeGraph
 from harness.source.document import Document
 from harness.source.frames import located_defects
 
@@ -27,7 +28,7 @@ _MAX_CACHED_GRAPHS: Final = 128
 def load_graph(request: LoadRequest, dialect: str | None = None) -> Graph:
     """Return the compiled graph of a manifest; the same object until one of its files or folders changes.
 
-    That of an app belongs to the loop of its run, and is made in each.
+    That of an app belongs to the invocation and to the loop of its run, and is made in each.
 
     Python modules that a manifest names are imported once per process, even if they change later.
 
@@ -35,13 +36,13 @@ def load_graph(request: LoadRequest, dialect: str | None = None) -> Graph:
         ManifestError: the manifest is refused.
     """
     key = _Key(request, dialect, os.getcwd())
-    if request.loop is not None:
-        with located_defects(request.path, request.named_at):
-            return _load(key).graph
     entry = _CACHE.get(key)
     if entry is None or entry.is_stale():
         with located_defects(request.path, request.named_at):
-            entry = _CACHE[key] = _load(key)
+            entry = _load(key)
+        if isinstance(entry.graph, NativeGraph):
+            return entry.graph
+        _CACHE[key] = entry
         if len(_CACHE) > _MAX_CACHED_GRAPHS:
             del _CACHE[next(iter(_CACHE))]
     return entry.graph

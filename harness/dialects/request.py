@@ -218,7 +218,7 @@ class LoadRequest:
     changes: Changes = field(default_factory=Changes)
     components: Mapping[str, str] = field(default_factory=dict)
     components_at: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
-    invocation: Invocation = field(default_factory=Invocation)
+    invocation: Invocation = field(default_factory=Invocation, compare=False)
     loop: Callable[[], AbstractEventLoop] | None = field(default=None, compare=False, repr=False)
     stamps: dict[Path, Stamp | None] = field(default_factory=dict, compare=False, repr=False)
 

@@ -11,6 +11,9 @@ import pytest
 from harness.dialects.load import load_graph
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Span
+from harness.scenario.load import load_file
+from harness.scenario.model import load_request
+from harness.settings import Settings
 
 HERE = Span("agent.yaml", 3, 7)
 IMPOSSIBLE = ["long" * 5000, "a\0b.md"]
@@ -127,3 +130,12 @@ def test_a_graph_is_recompiled_when_a_file_that_its_manifest_names_changes(tmp_p
     (tmp_path / "p.md").unlink()
     with pytest.raises(ManifestError, match=r"'p\.md' does not exist"):
         load_graph(request)
+
+
+def test_all_scenarios_of_a_manifest_run_one_graph(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(AGENT)
+    (tmp_path / "p.md").write_text("one")
+    file = tmp_path / "a.scenario.yaml"
+    file.write_text("harness: 1\nmanifest: a.yaml\nscenarios: [{name: one, input: hi}, {name: two, input: hi}]")
+    first, second = (load_graph(load_request(each, Settings())) for each in load_file(file).scenarios)
+    assert first is second
