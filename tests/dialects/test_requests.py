@@ -136,6 +136,8 @@ def test_all_scenarios_of_a_manifest_run_one_graph(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(AGENT)
     (tmp_path / "p.md").write_text("one")
     file = tmp_path / "a.scenario.yaml"
-    file.write_text("harness: 1\nmanifest: a.yaml\nscenarios: [{name: one, input: hi}, {name: two, input: hi}]")
+    file.write_text(
+        "harness: 1\nmanifest: a.yaml\nscenarios: [{name: one, input: hi}, {name: two, input: hi}]"
+    )
     first, second = (load_graph(load_request(each, Settings())) for each in load_file(file).scenarios)
     assert first is second

@@ -3,6 +3,9 @@
 from typing import Any
 
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.scenario.checks.finding import readable_diff
 
@@ -100,3 +103,9 @@ def test_a_key_that_is_not_there_comes_with_the_nearest_one() -> None:
     actual = {"refund": 5, "note": "x"}
     assert readable_diff({"refnd": 5}, actual) == "refnd: expected 5, was nothing (did you mean 'refund'?)"
     assert readable_diff({"zebra": {"a": 1}}, actual) == "zebra: expected {a: 1}, was nothing"
+
+
+@given(st.text(max_size=6) | st.text(" '\"#:-&*{}[]|>\\", max_size=8))
+def test_a_text_is_shown_as_yaml_that_means_the_same(text: str) -> None:
+    shown = readable_diff(text, None).removeprefix("expected ").removesuffix(", was null")
+    assert yaml.safe_load(shown) == text

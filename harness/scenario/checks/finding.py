@@ -166,6 +166,8 @@ _Quoting.add_representer(str, _quoted_text)
 def _yaml(value: Any) -> str:
     """Return the beginning of a value in YAML flow style, or in JSON if YAML needs several lines."""
     value = truncated(value, 10 * WIDTH)
+    if isinstance(value, str) and value.isprintable():  # as the library does, ten times as fast
+        return "'" + value.replace("'", "''") + "'"
     try:
         text = yaml.dump(
             value, None, _Quoting, default_flow_style=True, allow_unicode=True, width=10**9, sort_keys=False
