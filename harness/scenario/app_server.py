@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import platform
 import select
 import signal
 import socket
@@ -171,6 +172,7 @@ def _import_app(scenario: Scenario, settings: Settings) -> dict[Path, Stamp | No
     from harness.world.mcp.of_apps import wrap_mcp  # with LangGraph, which this process needs
 
     prepare_process()
+    platform.platform()  # what clients of models tell in headers: it starts a process, which each run would do again
     threads = set(threading.enumerate())
     request = load_request(scenario, settings)
     start = scenario.imported or scenario.now or settings.now or DEFAULT_NOW

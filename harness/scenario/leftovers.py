@@ -73,8 +73,8 @@ def leftovers_found(left: list[str]) -> Iterator[None]:
         if started := sys._current_frames().keys() - threads:
             left += _end_threads(started)
         before = _Left.children
-        if _note_children():
-            left += _named(_Left.children - before)
+        if _note_children() and (new := _Left.children - before):
+            left += _named(new)
 
 
 _handlers: Final[Callable[[], int]] = getattr(atexit, "_ncallbacks", lambda: 0)

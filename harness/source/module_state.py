@@ -193,6 +193,8 @@ class _Watch:
 
     def end(self) -> tuple[list[str], list[str]]:
         """Return the names of what was replaced since the run began, and of what imports replaced, which stays."""
+        if not self._is_on:
+            return [], []
         self.put_back_builtins()
         self._is_on = False
         if self._scan():  # a new module may have registered itself
