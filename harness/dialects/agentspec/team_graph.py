@@ -65,7 +65,7 @@ def team_graph(team: Team) -> Graph:
         return [edges[source, *state[_NEXT]]]
 
     routers = {source: partial(route, source) for source, *_ in edges}
-    lifecycle = AgentLifecycle(team)
+    lifecycle = _TeamLifecycle(team)
     return Graph(
         name=team.name,
         dialect="agentspec",
@@ -83,6 +83,12 @@ def team_graph(team: Team) -> Graph:
         recursion_limit=RECURSION_LIMIT,
         output_types=scalar_types(team.outputs),
     )
+
+
+class _TeamLifecycle(AgentLifecycle):
+    async def accept(self, value: Any, run: RunContext) -> Mapping[str, Any]:
+        """Return the first state update. Nobody waits: a turn that failed may have left threads without an answer."""
+        return {**await super().accept(value, run), "waiting": []}
 
 
 def _edges(team: Team, members: Mapping[str, _Member], lead: str) -> Iterator[Edge]:
