@@ -130,6 +130,8 @@ class ConversationSummarizationTransform(MessageTransform, title="a Conversation
             return current
         kept = _from_a_call(current, len(current) - self.min_num_messages)
         old = current[: len(current) - len(kept)]
+        if not old:
+            return current
         texts = [
             message_text(message) if message in summarized else f"{message.type}:\n{message_text(message)}"
             for message in old
