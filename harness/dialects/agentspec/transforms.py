@@ -106,8 +106,8 @@ class ConversationSummarizationTransform(MessageTransform, title="a Conversation
         if (self.max_num_messages is None) == (self.max_num_characters is None):
             text = "either max_num_messages or max_num_characters is needed, and the other is null"
             raise mistaken(Mistake(text, code="bad-value"))
-        if self.max_num_messages is not None and self.min_num_messages > self.max_num_messages:
-            text = f"min_num_messages is more than the {self.max_num_messages} of max_num_messages"
+        if self.max_num_messages is not None and self.min_num_messages >= self.max_num_messages:
+            text = f"min_num_messages is not less than the {self.max_num_messages} of max_num_messages"
             raise mistaken(Mistake(text, ("min_num_messages",), code="bad-value"))
         return self
 

@@ -318,6 +318,7 @@ def test_a_transport_may_authenticate_by_oauth(loader: Loader) -> None:
     [
         ("max_num_messages: null", "bad-value", None),
         ("max_num_messages: 5", "bad-value", None),
+        ("max_num_messages: 10", "bad-value", None),
         ("min_num_messages: 0", "bad-value", "0"),
         ("datastore: {$component_ref: model}", "wrong-component", "{$component_ref: model}"),
         (
