@@ -8,6 +8,8 @@ from copy import deepcopy
 from functools import cache, partial
 from typing import Any, Final
 
+from pydantic import ValidationError
+
 from harness.dialects.kit.manifest import Problems, input_values, only_document, refuse_deep_nesting
 from harness.dialects.loki import document as doc
 from harness.dialects.loki.declared import declared_data
@@ -176,6 +178,7 @@ def _load(request: LoadRequest, inherited: str | None) -> Graph:
         text = f"this graph agent is '{name}', but '{request.agent}' was requested"
         hint = did_you_mean(str(request.agent), [name, folder])
         raise ManifestError(Problem("unknown-agent", text, document.span(("name",)), hint))
+    graph = _with_app_settings(graph, document, request)
     env = environment_of(graph, request)
     tools = ToolUniverse.of(graph.global_tools, graph.mcp_servers, request, env)
     rules = Rules(graph, document, request, tools)
@@ -257,6 +260,21 @@ def _check_folder(request: LoadRequest) -> None:
         raise ManifestError(Problem("both-files", text, where, "remove one of them"))
 
 
+def _with_app_settings(graph: GraphFile, document: Document, request: LoadRequest) -> GraphFile:
+    """Return the graph whose rag nodes have the settings of the app that they omit."""
+    nodes = dict(graph.nodes)
+    for id_, node in nodes.items():
+        if isinstance(node, doc.RagNode):
+            try:
+                nodes[id_] = node.with_app_settings(request.env)
+            except ValidationError as error:
+                (wrong, *_) = error.errors(include_url=False)
+                variable = doc.APP_SETTINGS[str(wrong["loc"][0])][0]
+                text = f"{variable}, for the rag node '{id_}': {wrong['msg']}; found '{wrong['input']}'"
+                raise ManifestError(Problem("bad-value", text, document.key_span(("nodes", id_)))) from None
+    return graph.model_copy(update={"nodes": nodes})
+
+
 def _unbuilt_bases(graph: GraphFile, document: Document, request: LoadRequest) -> Iterator[Problem]:
     """Yield the problems of rag nodes whose knowledge base is not built and cannot be built non-interactively.
 
@@ -274,7 +292,8 @@ def _unbuilt_bases(graph: GraphFile, document: Document, request: LoadRequest) -
             continue
         built = request.path.resolve().parent / file
         request.record(built)
-        if not node.is_fully_specified and not built.is_file():
+        if node.unspecified and not built.is_file():
             text = f"the knowledge base of the rag node '{id_}' is not built, and building it requires user input"
-            hint = "set embedding_model, chunk_size and chunk_overlap, or run the agent once interactively"
+            variables = ", ".join(doc.APP_SETTINGS[name][0] for name in node.unspecified)
+            hint = f"set {', '.join(node.unspecified)}, or {variables} in the scenario's `env`"
             yield Problem("not-built", text, where, hint)

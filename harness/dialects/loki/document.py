@@ -167,11 +167,27 @@ class LLMNode(NodeSpec, title="an llm node"):
     timeout: Seconds | None = None
 
 
-class RagNode(NodeSpec, title="a rag node"):
-    """A node that searches a knowledge base. spec: "rag".
+class BuildConfig(Section, title="the build config of a knowledge base"):
+    """How a knowledge base is built. spec: "Knowledge-base build config"."""
 
-    The fields from `embedding_model` on are its build config.
-    """
+    embedding_model: str | None = None
+    chunk_size: int | None = Field(default=None, ge=1)
+    chunk_overlap: int | None = Field(default=None, ge=0)
+    reranker_model: str | None = None
+    batch_size: int | None = Field(default=None, ge=1)
+
+
+APP_SETTINGS: Final = {
+    "embedding_model": ("COYOTE_RAG_EMBEDDING_MODEL", "LOKI_RAG_EMBEDDING_MODEL"),
+    "chunk_size": ("COYOTE_RAG_CHUNK_SIZE", "LOKI_RAG_CHUNK_SIZE"),
+    "chunk_overlap": ("COYOTE_RAG_CHUNK_OVERLAP", "LOKI_RAG_CHUNK_OVERLAP"),
+    "reranker_model": ("COYOTE_RAG_RERANKER_MODEL", "LOKI_RAG_RERANKER_MODEL"),
+}
+"""The variables of the app's setting for each field, of Loki's successor and of Loki."""
+
+
+class RagNode(BuildConfig, NodeSpec, title="a rag node"):
+    """A node that searches a knowledge base. spec: "rag"."""
 
     scoped = "output"
 
@@ -180,19 +196,31 @@ class RagNode(NodeSpec, title="a rag node"):
     query: str = "{{initial_prompt}}"
     top_k: int | None = Field(default=None, ge=1)
     timeout: Seconds = 120
-    embedding_model: str | None = None
-    chunk_size: int | None = Field(default=None, ge=1)
-    chunk_overlap: int | None = Field(default=None, ge=0)
-    reranker_model: str | None = None
-    batch_size: int | None = Field(default=None, ge=1)
     extractor_model: str | None = None
     extractor_prompt: str | None = None
     graph_hops: int | None = Field(default=None, ge=0)
 
     @property
-    def is_fully_specified(self) -> bool:
-        """True if the knowledge base can be built non-interactively. spec: "Knowledge base lifecycle"."""
-        return None not in (self.embedding_model, self.chunk_size, self.chunk_overlap)
+    def unspecified(self) -> list[str]:
+        """The settings without which its base is not built non-interactively. spec: "Knowledge base lifecycle"."""
+        needed = ("embedding_model", "chunk_size", "chunk_overlap")
+        return [name for name in needed if getattr(self, name) is None]
+
+    def with_app_settings(self, env: Mapping[str, str]) -> Self:
+        """Return the node with those settings of the app, from variables, that it omits.
+
+        spec: "Each falls back to the app-level `rag_*` config when omitted".
+
+        Raises:
+            ValidationError: a variable has a value that does not fit.
+        """
+        given = {
+            name: next((env[variable] for variable in variables if variable in env), None)
+            for name, variables in APP_SETTINGS.items()
+            if getattr(self, name) is None
+        }
+        settings = BuildConfig.model_validate(given, strict=False)
+        return self.model_copy(update=settings.model_dump(exclude_unset=True))
 
 
 class MapNode(NodeSpec, title="a map node"):

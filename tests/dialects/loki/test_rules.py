@@ -313,6 +313,17 @@ def test_a_knowledge_base_must_be_built_or_fully_specified(left_out: str, loader
     assert (problem.code, loader.place(problem)) == ("not-built", "recall")
 
 
+def test_variables_give_what_a_knowledge_base_omits(loader: Loader) -> None:
+    files = {name: text for name, text in FILES.items() if not name.endswith("recall.yaml")}
+    env = {"COYOTE_RAG_EMBEDDING_MODEL": "e", "LOKI_RAG_CHUNK_SIZE": "9", "COYOTE_RAG_CHUNK_OVERLAP": "1"}
+    loader.graph(GRAPH, files, env=env)
+    with pytest.raises(ManifestError) as refusal:
+        loader.graph(GRAPH, files, env={**env, "COYOTE_RAG_CHUNK_SIZE": "none"})
+    (problem,) = refusal.value.problems
+    assert (problem.code, loader.place(problem)) == ("bad-value", "recall")
+    assert "COYOTE_RAG_CHUNK_SIZE" in problem.message
+
+
 def test_a_knowledge_base_that_is_not_built_needs_its_documents(loader: Loader) -> None:
     text = changed(
         (
