@@ -3,9 +3,11 @@
 Section of the specification                    models               behaviour
 Base Component, Input/output schemas            `component`          `configuration` (reads them)
 Input and output properties                     `properties`         `types` (compatibility)
-Agent, RemoteAgent, Conversation                `component`          `agent_graph`, `data_flow`
-LLM                                             `component`
-Tools, MCP                                      `component`          `node_bodies`
+Agent, RemoteAgent, Conversation                `agents`             `agent_graph`, `data_flow`
+Swarm, ManagerWorkers                           `teams`              `team_graph`
+LLM                                             `models`             `retry`
+Transforms                                      `transforms`, `datastores`
+Tools, MCP                                      `tools`              `tool_calls`
 Flow, Node, edges                               `flows`              `flow_graph`, `data_flow`
 Standard library of nodes                       `flows`              `node_bodies`
 Symbolic references, disaggregated components   `document`           `references`, `dialect`

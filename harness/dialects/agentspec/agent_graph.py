@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
-from harness.dialects.agentspec import node_bodies as tool_calls
+from harness.dialects.agentspec import tool_calls
 from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAgent
 from harness.dialects.agentspec.data_flow import (
     USER,

@@ -12,9 +12,9 @@ from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAge
 from harness.dialects.agentspec.component import Component, inner_first
 from harness.dialects.agentspec.data_flow import schema_of
 from harness.dialects.agentspec.flows import AgentNode, ApiNode, CatchExceptionNode, Flow, ToolNode
-from harness.dialects.agentspec.node_bodies import endpoint_of, spec_of
 from harness.dialects.agentspec.properties import PLACEHOLDER, Property
 from harness.dialects.agentspec.teams import Team
+from harness.dialects.agentspec.tool_calls import endpoint_of, spec_of
 from harness.dialects.agentspec.tools import MCPTool, MCPToolBox, RemoteCall, RemoteTool, Tool
 from harness.dialects.agentspec.transports import ClientTransport
 from harness.graph.declared import Declared, Schema

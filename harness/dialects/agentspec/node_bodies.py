@@ -6,16 +6,15 @@ spec: "Standard library of nodes to use in flows".
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import fmean
 from typing import Any, Final
 
 from langchain_core.messages import HumanMessage
 
-from harness.dialects.agentspec import flows
+from harness.dialects.agentspec import flows, tool_calls
 from harness.dialects.agentspec.agents import Agent, SpecializedAgent
 from harness.dialects.agentspec.component import Component
-from harness.dialects.agentspec.confirmation import confirm
 from harness.dialects.agentspec.data_flow import (
     Body,
     IncomingValue,
@@ -25,39 +24,20 @@ from harness.dialects.agentspec.data_flow import (
     Visit,
     agent_message,
     answer_text,
-    cast_values,
     is_single,
     outputs_from_reply,
     outputs_from_tool,
-    parse_json,
     schema_of,
     user_message,
 )
 from harness.dialects.agentspec.flows import COLLECTED, ITERATED, MapNode
-from harness.dialects.agentspec.properties import Property, as_text, render
+from harness.dialects.agentspec.properties import Property, render
 from harness.dialects.agentspec.retry import perform_with_retries
 from harness.dialects.agentspec.teams import Team, speaker_of
-from harness.dialects.agentspec.tools import ClientTool, ListedTool, MCPTool, RemoteCall, RemoteTool, Tool
-from harness.dialects.agentspec.transports import (
-    ClientTransport,
-    MutualTLSTransport,
-    RemoteTransport,
-    StdioTransport,
-)
 from harness.dialects.agentspec.types import is_list_of
-from harness.dialects.kit.tool_calls import ToolReportedError, mcp_texts, refuse_all
-from harness.engine.context import NodeContext
+from harness.dialects.kit.tool_calls import ToolReportedError, refuse_all
 from harness.errors import HarnessError
-from harness.graph.effects import (
-    HTTPCall,
-    HTTPReply,
-    LLMReply,
-    MCPCall,
-    MCPEndpoint,
-    ToolCall,
-    ToolSpec,
-)
-from harness.graph.http_call import http_call
+from harness.graph.effects import LLMReply
 from harness.source.models import describe
 from harness.time.gather import staggered_gather
 
@@ -75,12 +55,6 @@ class NothingToIterate(HarnessError):
     """A MapNode of which no input is a list of the type of the subflow's input."""
 
     code = "nothing-to-iterate"
-
-
-class UrlNotAllowed(HarnessError):
-    """A request to a URL that the allow list does not have."""
-
-    code = "url-not-allowed"
 
 
 async def run_map(visit: Visit) -> NodeResult:
@@ -159,177 +133,6 @@ def _reduce(node: MapNode, title: str, values: Sequence[Any]) -> Any:
     return _REDUCERS[reducer](values)
 
 
-_FORM: Final = "application/x-www-form-urlencoded"
-
-
-def request(component: RemoteCall, values: Mapping[str, Any]) -> HTTPCall:
-    """Return the request with placeholders filled.
-
-    The body is sent as text if it is text, as a form if the Content-Type says so, else as JSON.
-    """
-    headers = {str(name): str(value) for name, value in render(component.all_headers, values).items()}
-    data = render(component.data, values) or None
-    types = [value for name, value in headers.items() if name.lower() == "content-type"]
-    is_form = isinstance(data, Mapping) and any(_FORM in value.lower() for value in types)
-    return http_call(
-        str(render(component.http_method, values)).upper(),
-        str(render(component.url, values)),
-        json=None if is_form or isinstance(data, str) else data,
-        form=data if is_form else None,
-        text=data if isinstance(data, str) else "",
-        query=render(component.query_params, values),
-        headers=headers,
-    )
-
-
-async def perform(component: RemoteCall, values: Mapping[str, Any], ctx: NodeContext) -> Any:
-    """Send the request, and return the JSON of the response, else its text. An error status is a warning.
-
-    Raises:
-        UrlNotAllowed: the URL is not in the allow list.
-    """
-    call = request(component, values)
-    if not component.allows(call.name):
-        raise UrlNotAllowed(f"{component}: {call.name} is not in its url_allow_list")
-    reply: HTTPReply = await perform_with_retries(call, component.retry_policy, ctx)
-    if reply.status >= 400:
-        ctx.warn(f"{component}: {call.args['method']} {call.name} answered {reply.status}")
-    return reply.text if reply.json is None else reply.json
-
-
-def spec_of(tool: Tool) -> ToolSpec:
-    """Return the description of a tool for models."""
-    if isinstance(tool, ListedTool):
-        return tool.spec
-    return ToolSpec(tool.name, tool.description or "", schema_of(tool.inputs))
-
-
-def endpoint_of(transport: ClientTransport) -> MCPEndpoint:
-    """Return the MCP server of a transport. Scenarios name it by the transport's id or name."""
-    stdio = transport if isinstance(transport, StdioTransport) else None
-    remote = transport if isinstance(transport, RemoteTransport) else None
-    return MCPEndpoint(
-        id=transport.id or transport.name,
-        transport=transport.protocol,
-        url=remote.url if remote else None,
-        headers=remote.all_headers if remote else {},
-        command=stdio.command if stdio else None,
-        args=stdio.args if stdio else (),
-        env=(stdio.env if stdio else None) or {},
-        cwd=stdio.cwd if stdio else None,
-        read_timeout_s=transport.session_parameters.read_timeout_seconds,
-        client_certificate=isinstance(transport, MutualTLSTransport),
-        alias=transport.name,
-    )
-
-
-def effect_of(tool: Tool, args: Mapping[str, Any]) -> ToolCall | MCPCall:
-    """Return the effect of a refused call. That of a RemoteTool, which has no URL yet, is a call by its name."""
-    return _mcp_call(tool, args) if isinstance(tool, MCPTool) else _tool_call(tool, args)
-
-
-def is_for_client(tool: Tool, ctx: NodeContext) -> bool:
-    """True if a call of the tool pauses the run. spec: "ClientTools are not executed by the executor"."""
-    return isinstance(tool, ClientTool) and not ctx.run.world.answers_for(_tool_call(tool, {}))
-
-
-async def call(
-    tool: Tool,
-    args: Mapping[str, Any],
-    ctx: NodeContext,
-    partial_update: Mapping[str, Any] | None = None,
-    *,
-    nth: int = 0,
-) -> Any:
-    """Call a tool and return its result.
-
-    A tool that requires confirmation pauses the run, which is resumed with the decision. A ClientTool that the
-    scenario does not answer pauses it too; it is resumed with the result.
-
-    Args:
-        tool: the tool.
-        args: the values of its inputs, cast to their types.
-        ctx: the context of the visit.
-        partial_update: the state update while the run is paused; see `NodeContext.pause`.
-        nth: the number of this call among those of the visit that may pause.
-
-    Raises:
-        ToolDenied: the user did not confirm the call.
-        ToolReportedError: an MCP server reports that its tool failed.
-        Exception: the error that the tool raised.
-    """
-    if tool.requires_confirmation:
-        await confirm(tool, args, ctx, partial_update)
-    if is_for_client(tool, ctx):
-        return await ctx.pause({"tool": tool.name, "args": dict(args)}, partial_update=partial_update)
-    if tool.requires_confirmation:  # a later call may pause too, and must not run this one again
-        return await ctx.once(f"confirmed {nth}", lambda: _run(tool, args, ctx))
-    return await _run(tool, args, ctx)
-
-
-async def _run(tool: Tool, args: Mapping[str, Any], ctx: NodeContext) -> Any:
-    if isinstance(tool, RemoteTool):
-        return await perform(tool, args, ctx)
-    if isinstance(tool, MCPTool):
-        policy = tool.retry_policy
-        if policy is None and isinstance(tool.client_transport, RemoteTransport):
-            policy = tool.client_transport.retry_policy
-        return _mcp_value(tool, await perform_with_retries(_mcp_call(tool, args), policy, ctx))
-    return await ctx.perform(_tool_call(tool, args))
-
-
-def _tool_call(tool: Tool, args: Mapping[str, Any]) -> ToolCall:
-    return ToolCall(name=tool.name, alias=tool.id, args=args)
-
-
-def _mcp_call(tool: MCPTool, args: Mapping[str, Any]) -> MCPCall:
-    return MCPCall(name=tool.name, endpoint=endpoint_of(tool.client_transport), args=args)
-
-
-def _mcp_value(tool: MCPTool, result: Any) -> Any:
-    """Return the value of an MCP result: the structured content, else the text blocks."""
-    texts = mcp_texts(result.content)
-    if result.is_error:
-        raise ToolReportedError("\n".join(texts) or f"{tool} failed")
-    if isinstance(result.structured, Mapping) and not is_single("string", tool.outputs):
-        only_result = set(result.structured) == {"result"} and "result" not in tool.outputs
-        return result.structured["result"] if only_result else result.structured
-    return TextBlocks(texts)
-
-
-@dataclass(frozen=True)
-class TextBlocks:
-    """The text blocks of an MCP result."""
-
-    blocks: Sequence[str]
-
-
-def _blocks_to_outputs(tool: Tool, blocks: Sequence[str]) -> Any:
-    """Return a block for each output, in order. A single block may hold all outputs as JSON."""
-    if len(blocks) == 1 and not is_single("string", tool.outputs):
-        return parse_json(blocks[0], blocks[0])
-    return dict(zip(tool.outputs, blocks, strict=False))
-
-
-def outputs_of(tool: Tool, returned: Any) -> dict[str, Any]:
-    """Return the values of a tool's outputs from its result.
-
-    Raises:
-        HarnessError: a value is missing or does not fit.
-    """
-    owner = f"{tool}: output"
-    if isinstance(returned, TextBlocks):
-        if not returned.blocks:
-            return cast_values(tool.outputs, {}, owner)
-        returned = _blocks_to_outputs(tool, returned.blocks)
-    return cast_values(tool.outputs, outputs_from_tool(returned, tool.outputs, str(tool)), owner)
-
-
-def as_text_for_model(returned: Any) -> str:
-    """Return the result of a tool as text for a model."""
-    return "\n".join(returned.blocks) if isinstance(returned, TextBlocks) else as_text(returned)
-
-
 async def start(visit: Visit) -> NodeResult:
     """Run a StartNode: its outputs are the inputs of the flow."""
     return NodeResult(visit.inputs)
@@ -361,7 +164,7 @@ async def api(visit: Visit) -> NodeResult:
     A response that is not an object is the value of a single output, as for a RemoteTool.
     """
     node: flows.ApiNode = visit.node
-    answer = await perform(node, visit.inputs, visit.ctx)
+    answer = await tool_calls.perform(node, visit.inputs, visit.ctx)
     if not isinstance(answer, Mapping):
         return NodeResult(outputs_from_tool(answer, node.outputs, str(node)))
     return NodeResult(
@@ -395,11 +198,11 @@ async def tool(visit: Visit) -> NodeResult:
     """Run a ToolNode: call the tool. The text of an error that an MCP server reports becomes the output."""
     node: flows.ToolNode = visit.node
     try:
-        returned = await call(node.tool, visit.inputs, visit.ctx)
+        returned = await tool_calls.call(node.tool, visit.inputs, visit.ctx)
     except ToolReportedError as error:
         visit.ctx.warn(f"{node}: the {node.tool} reports an error, which is handed on: {error}")
-        returned = TextBlocks([str(error)])
-    return NodeResult(outputs_of(node.tool, returned))
+        returned = tool_calls.TextBlocks([str(error)])
+    return NodeResult(tool_calls.outputs_of(node.tool, returned))
 
 
 async def branching(visit: Visit) -> NodeResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.dialects.agentspec.node_bodies import endpoint_of
+from harness.dialects.agentspec.tool_calls import endpoint_of
 from harness.dialects.agentspec.tools import ListedTool, MCPToolBox, MCPToolSpec
 from harness.dialects.agentspec.types import same_type, type_of
 from harness.engine.context import RunContext

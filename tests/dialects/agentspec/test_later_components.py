@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.dialects.agentspec.node_bodies import request
 from harness.dialects.agentspec.plugins import serialize
+from harness.dialects.agentspec.tool_calls import request
 from harness.dialects.agentspec.tools import RemoteTool
 from tests.dialects.agentspec.configurations import MODEL, agent
 from tests.dialects.agentspec.loader import Loader
