@@ -168,7 +168,7 @@ class LLMNode(NodeSpec, title="an llm node"):
 
 
 class BuildConfig(Section, title="the build config of a knowledge base"):
-    """How a knowledge base is built. spec: "Knowledge-base build config"."""
+    """The settings by which a knowledge base is built. spec: "Knowledge-base build config"."""
 
     embedding_model: str | None = None
     chunk_size: int | None = Field(default=None, ge=1)

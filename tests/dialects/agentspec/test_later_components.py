@@ -337,3 +337,24 @@ def test_a_transform_is_checked(loader: Loader, fields: str, code: str, place: s
     problem = loader.problem(f"{text}$referenced_components: {{model: {MODEL}}}\n")
     assert problem.code == code
     assert place is None or loader.place(problem) == place
+
+
+ORACLE = "connection_config: {component_type: %s, name: c, user: {$component_ref: u}, password: {$component_ref: p}}"
+
+
+@pytest.mark.parametrize(
+    "datastore",
+    [
+        "component_type: InMemoryCollectionDatastore",
+        f"component_type: OracleDatabaseDatastore, {ORACLE % 'TlsOracleDatabaseConnectionConfig'}",
+        f"component_type: OracleDatabaseDatastore, {ORACLE % 'MTlsOracleDatabaseConnectionConfig'}",
+    ],
+)
+def test_summaries_may_be_kept_in_any_datastore(loader: Loader, datastore: str) -> None:
+    kept = f"{{{datastore}, name: d, datastore_schema: {{kept: {{type: object, properties: {{}}}}}}}}"
+    kind = "component_type: MessageSummarizationTransform, name: t, cache_collection_name: kept"
+    transform = f"{{{kind}, llm: {{$component_ref: model}}, datastore: {kept}}}"
+    written = agent(transforms=f"[{transform}]", llm_config="{$component_ref: model}")
+    text = f"{written}$referenced_components: {{model: {MODEL}}}\n"
+    assert loader.graph(text.replace("25.4.1", "26.1.2")).warnings == ()
+    assert {problem.hint for problem in loader.problems(text)} == {"say agentspec_version: 26.1.2"}
