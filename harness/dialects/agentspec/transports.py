@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from harness.dialects.agentspec.auth import AuthConfig
 from harness.dialects.agentspec.component import Component, OptionalComponentField
@@ -23,12 +23,9 @@ class ClientTransport(Component, title="a transport"):
 
     protocol: ClassVar[str] = ""
 
-    session_parameters: SessionParameters = Field(default_factory=SessionParameters)
-
-    @field_validator("session_parameters", mode="before")
-    @classmethod
-    def _null_is_none_given(cls, given: Any) -> Any:
-        return {} if given is None else given
+    session_parameters: Annotated[SessionParameters, NULL_IS_NONE_GIVEN] = Field(
+        default_factory=SessionParameters
+    )
 
 
 class StdioTransport(ClientTransport, title="a StdioTransport"):
