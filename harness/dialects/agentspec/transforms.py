@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from pydantic import Field, model_validator
 
 from harness.dialects.agentspec.component import Component, ComponentField, OptionalComponentField
-from harness.dialects.agentspec.datastores import Datastore
+from harness.dialects.agentspec.datastores import Datastore, InMemoryCollectionDatastore
 from harness.dialects.agentspec.models import Model
 from harness.dialects.agentspec.properties import as_text, render
 from harness.dialects.agentspec.retry import perform_with_retries
@@ -28,6 +28,23 @@ Summaries = dict[str, Mapping[str, Any]]
 """By what they summarize: the text, the time when it was made, and the number of messages."""
 
 
+_ENTITY: Final = {
+    "cache_key": {"type": "string"},
+    "cache_content": {"type": "string"},
+    "prefix_size": {"type": "integer"},
+    "created_at": {"type": "number"},
+    "last_used_at": {"type": "number"},
+}
+"""The properties of a kept summary."""
+
+
+def _in_memory(fields: Mapping[str, Any]) -> Datastore:
+    """Return the datastore of a transform that names none."""
+    collection = fields.get("cache_collection_name", "")
+    schema = {collection: {"type": "object", "properties": dict(_ENTITY)}}
+    return InMemoryCollectionDatastore(name="memory", datastore_schema=schema)
+
+
 class MessageTransform(Component, title="a transform"):
     """Base class of transforms. Without a datastore, each call of the agent's model makes the summaries again."""
 
@@ -37,7 +54,7 @@ class MessageTransform(Component, title="a transform"):
     max_cache_lifetime: int | None = Field(4 * 3600, gt=0)
     cache_collection_name: str
     datastore: Annotated[Datastore | None, OptionalComponentField(Datastore)] = Field(
-        default_factory=lambda: Datastore(name="memory", datastore_schema={})
+        default_factory=_in_memory
     )
 
     async def apply(
