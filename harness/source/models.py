@@ -285,10 +285,20 @@ def _code_message_hint(finding: ValidationIssue, path: DocumentPath) -> tuple[st
     return "bad-value", f"{name}{_reworded(finding.message)}, found {found}", hint
 
 
+def _placeholder(value: Any) -> str:
+    """Return a placeholder that YAML reads as a list in a list, such as `[[URL]]`; "" if it is none."""
+    match value:
+        case [[str(name)]]:
+            return f"[[{name}]]"
+    return ""
+
+
 def _hint(wanted: str, value: Any) -> str:
     """Return a hint on how to write the wanted type, if the intention is clear from the value; or ""."""
     if wanted == "text" and isinstance(value, (bool, int, float, date)):
         return "quote it to make it text"
+    if wanted == "text" and (name := _placeholder(value)):
+        return f"fill in the placeholder {name}, or quote it to make it text"
     if wanted == "a list" and isinstance(value, str) and _PLAIN.fullmatch(value):
         return f"a list of one is written [{value}]"
     if wanted == "a list" and value is None:

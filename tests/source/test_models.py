@@ -119,6 +119,13 @@ def test_a_part_is_validated_at_its_path() -> None:
             ["1:28 wrong-type: tell: expected text, found a date|quote it to make it text"],
         ),
         (
+            "nodes: [{type: tell, tell: [[WORDS]], lines: []}]",
+            [
+                "1:28 wrong-type: tell: expected text, found a list"
+                "|fill in the placeholder [[WORDS]], or quote it to make it text"
+            ],
+        ),
+        (
             "nodes: [{type: aks}]",
             ["1:16 bad-value: type: expected one of ask, tell, found text 'aks'|did you mean 'ask'?"],
         ),
