@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from harness.dialects.load import files_read, load_prompts
 from harness.dialects.registry import dialect_named, dialect_of
@@ -16,18 +16,18 @@ from harness.dialects.request import Changes, LoadRequest, TextReplacement
 from harness.errors import SourceError, Span
 from harness.evolution.mutator import PLACEHOLDER
 from harness.mutation.compiled import graph_mutants
-from harness.mutation.dialects import DIALECTS
-from harness.mutation.mutant import Agent, Mutant, Texts, unified
-from harness.mutation.operators import Change, swap
-from harness.mutation.places import Place, lines_of, places
+from harness.mutation.dialects import DIALECTS, changes_of
+from harness.mutation.mutant import Agent, Mutant
+from harness.mutation.operators import OPERATORS, Change
+from harness.mutation.places import Place, lines_of
 from harness.scenario.model import load_request
 from harness.settings import Projects
-from harness.source.document import Document, read, real_path, relative_path, shown_path
-from harness.source.python_texts import with_text
+from harness.source.document import Document, read, real_path, relative_path
+from harness.source.edited_documents import DOCUMENTS, EditedDocuments
+from harness.source.yaml import Version
 from harness.variants.application import main_manifest
 
 _SENTENCE: Final = re.compile(r"(?<=[.!?])[ \t]+(?=\S)|\n+")
-_DOCUMENTS: Final = (".yaml", ".yml", ".json")
 
 
 def mutants(
@@ -38,10 +38,11 @@ def mutants(
     Args:
         agents: the agents.
         projects: the settings of their scenarios.
-        operators: the operators to use.
+        operators: the operators to use; all if none is given.
         root: the folder that the paths in ids are relative to.
     """
     found: dict[tuple[str, Span], Mutant] = {}
+    operators = operators or OPERATORS
     for agent in agents:
         request = load_request(agent.scenario, projects.of(agent.scenario.file))
         for made in _of_agent(agent, request, projects, operators, root):
@@ -67,11 +68,10 @@ def _of_agent(
     main = main_manifest(request.path, named)
     if dialect.name in DIALECTS:
         for file in _documents(request, named, main, dialect.detect):
-            document = read(file, yaml=dialect.yaml)
-            texts = Texts(document, dialect.yaml)
-            for operator, place, change in _changes(document, dialect.name, operators):
-                id_ = f"{operator}:{relative_path(file, root)}:{'/'.join(place.names())}:{change.name}"
-                yield _in_document(agent, id_, operator, place, change, texts, file)
+            for operator, place, change in changes_of(read(file, yaml=dialect.yaml), dialect.name):
+                if operator in operators:
+                    id_ = f"{operator}:{relative_path(file, root)}:{'/'.join(place.names())}:{change.name}"
+                    yield _in_document(agent, id_, operator, place, change, dialect.yaml, file)
     if "prompt" in operators:
         yield from _in_prompts(agent, request, dialect.yaml, root)
     for made in graph_mutants(agent, dialect, main, projects, relative_path(main, root)):
@@ -86,7 +86,7 @@ def _documents(
     yield main
     others = [real_path(path) for path in (*request.paths[1:], *files_read(request, named).files)]
     for file in dict.fromkeys(others):
-        if file != main and file.suffix in _DOCUMENTS and file.is_file():
+        if file != main and file.suffix in DOCUMENTS and file.is_file():
             try:
                 if file in map(real_path, request.paths[1:]) or detect(read(file, yaml="1.2")):
                     yield file
@@ -94,43 +94,24 @@ def _documents(
                 continue
 
 
-# ---------------------------------------------------------------- documents
-
-
-def _changes(
-    document: Document, dialect: str, operators: Collection[str]
-) -> Iterator[tuple[str, Place, Change]]:
-    for row in DIALECTS[dialect]:
-        if row.operator not in operators:
-            continue
-        found = [place for pattern in row.patterns for place in places(document, pattern)]
-        if row.variation is not swap:
-            yield from ((row.operator, place, change) for place in found for change in row.variation(place))
-            continue
-        by_owner: dict[Any, list[Place]] = {}
-        for place in found:
-            by_owner.setdefault(place.owner, []).append(place)
-        for siblings in by_owner.values():
-            yield from ((row.operator, place, change) for place, change in swap(siblings))
-
-
 def _in_document(
-    agent: Agent, id_: str, operator: str, place: Place, change: Change, texts: Texts, file: Path
+    agent: Agent, id_: str, operator: str, place: Place, change: Change, yaml: Version, file: Path
 ) -> Mutant:
-    document = place.document
+    document, files = place.document, EditedDocuments(yaml)
     last = place.path[-1] if place.path else ""
-    where = document.span(place.path) if isinstance(last, int) else document.key_span(place.path)
     source, target = place.owner, place.value if isinstance(place.value, str) else ""
     if isinstance(place.value, dict):
         target = next((v for k in ("target", "agent") if isinstance(v := place.value.get(k), str)), "")
+    patch = tuple(edit.as_patch() for edit in change.edits)
+    is_written = all(edit.apply(files, real_path(file)) for edit in change.edits)
     return Mutant(
         id=id_,
         operator=operator,
         change=change.name,
-        where=where,
+        where=document.span(place.path) if isinstance(last, int) else document.key_span(place.path),
         lines=lines_of(document, place),
-        diff=texts.diff_of_patch(change.operations),
-        changes=Changes(patch=change.operations, patched=real_path(file)),
+        diff=files.files.patch(Path()) if is_written else "".join(f"+ {each}\n" for each in patch),
+        changes=Changes(patch=patch, patched=real_path(file)),
         users=agent.users,
         node=place.owner,
         names=change.names,
@@ -138,41 +119,28 @@ def _in_document(
     )
 
 
-# ---------------------------------------------------------------- prompts
-
-
-def _in_prompts(agent: Agent, request: LoadRequest, yaml: Any, root: Path) -> Iterator[Mutant]:
+def _in_prompts(agent: Agent, request: LoadRequest, yaml: Version, root: Path) -> Iterator[Mutant]:
     try:
         listed = load_prompts(request, agent.scenario.dialect)
     except SourceError:
         return
-    nodes = set(agent.seen.keys)
     for prompt in listed:
-        file = real_path(Path(prompt.where.file))
+        span, file = prompt.where, real_path(Path(prompt.where.file))
         owner = prompt.id.partition(".")[0]
-        is_document = file.suffix in _DOCUMENTS
-        texts = Texts(read(file, yaml=yaml), yaml) if is_document else None
-        height = prompt.text.rstrip().count("\n")
-        source = file.read_text(encoding="utf-8") if file.suffix == ".py" else None
+        is_of_node = file.suffix != ".py" and owner in agent.seen.keys and owner != prompt.id
         for name, new in _prompt_changes(prompt.text):
-            span = prompt.where
-            if texts is not None:
-                diff = texts.diff_of_text(span, new)
-            elif source is not None:
-                changed = with_text(source, span.line, span.column, new)
-                diff = unified(source, changed or "", shown_path(file))
-            else:
-                diff = unified(prompt.text, new, shown_path(file))
+            files = EditedDocuments(yaml)
+            files.write_text(span, prompt.text, new)
             yield Mutant(
                 id=f"prompt:{relative_path(file, root)}:{prompt.id}:{name}",
                 operator="prompt",
                 change=name,
                 where=span,
-                lines=(span.line, span.line + height + 1),
-                diff=diff,
+                lines=(span.line, span.line + prompt.text.rstrip().count("\n") + 1),
+                diff=files.files.patch(Path()),
                 changes=Changes(texts=(TextReplacement(file, span.line, span.column, new),)),
                 users=agent.users,
-                node=owner if source is None and owner in nodes and owner != prompt.id else None,
+                node=owner if is_of_node else None,
                 in_prompt=True,
             )
 

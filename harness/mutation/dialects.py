@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from harness.mutation.operators import (
+    Change,
     change_default,
     drop,
     loosen,
@@ -19,134 +20,126 @@ from harness.mutation.operators import (
     swap,
     value_of,
 )
+from harness.mutation.places import Place, places
+from harness.source.document import Document
 
 
 class Row(NamedTuple):
-    """An operator at the places of some patterns. `swap` takes all places of one node together."""
+    """An operator at places: those below `at` that the patterns in `tails` lead to; `.` is `at` itself.
+
+    `swap` takes all places of one node together.
+    """
 
     operator: str
     variation: Callable[[Any], Any]
-    patterns: Sequence[str]
+    at: str
+    tails: str
 
-
-def _below(prefix: str, *keys: str) -> list[str]:
-    return [f"{prefix}/{key}" for key in keys]
+    @property
+    def patterns(self) -> list[str]:
+        """The patterns of its places."""
+        return [
+            "/".join(part for part in (self.at, tail) if part not in ("", ".")) for tail in self.tails.split()
+        ]
 
 
 _NODE, _EDGE = "agents/*/graph/nodes/*@name", "agents/*/graph/edges/*@source"
 _SHERMA: Final = (
-    Row("route", negate("!({})"), _below(_EDGE, "branches/*/condition")),
-    Row("route", swap, _below(_EDGE, "branches/*/target", "default", "target")),
-    Row("route", drop, [*_below(_EDGE, "branches/*", "default"), _EDGE]),
-    Row("route", reorder, _below(_EDGE, "branches")),
-    Row("state", drop, _below(_NODE, "args/state_updates/*", "args/values/*")),
-    Row("state", change_default, ["agents/*/state/fields/*/default"]),
-    Row("call", drop, _below(_NODE, "args/tools/*", "args/response_format", "args/llm")),
+    Row("route", negate("!({})"), _EDGE, "branches/*/condition"),
+    Row("route", swap, _EDGE, "branches/*/target default target"),
+    Row("route", drop, _EDGE, "branches/* default ."),
+    Row("route", reorder, _EDGE, "branches"),
+    Row("state", drop, _NODE, "args/state_updates/* args/values/*"),
+    Row("state", change_default, "agents/*/state/fields/*", "default"),
+    Row("call", drop, _NODE, "args/tools/* args/response_format args/llm"),
+    Row("call", drop, _NODE, "args/use_tools_from_registry args/use_sub_agents_as_tools"),
+    Row("call", other_model, "llms/*", "model_name"),
+    Row("guard", drop, _NODE, "on_error on_error/retry on_error/fallback"),
+    Row("guard", raise_limit, _NODE, "on_error/retry/max_attempts"),
+    Row("guard", raise_limit, "agents/*/langgraph_config", "recursion_limit"),
     Row(
-        "call",
-        drop,
-        _below(_NODE, *(f"args/use_{each}" for each in ("tools_from_registry", "sub_agents_as_tools"))),
+        "guard",
+        put(type="set_state", args={"values": {}}),
+        "agents/*/graph/nodes/*[type=interrupt]@name",
+        ".",
     ),
-    Row("call", other_model, ["llms/*/model_name"]),
-    Row("guard", drop, _below(_NODE, "on_error", "on_error/retry", "on_error/fallback")),
-    Row("guard", raise_limit, _below(_NODE, "on_error/retry/max_attempts")),
-    Row("guard", raise_limit, ["agents/*/langgraph_config/recursion_limit"]),
-    Row("guard", put(type="set_state", args={"values": {}}), ["agents/*/graph/nodes/*[type=interrupt]@name"]),
-    Row("output", loosen, ["agents/*/output_schema"]),
+    Row("output", loosen, "agents/*", "output_schema"),
 )
 
 _TYPED: Final = "**[component_type={}]{}"
-_AGENT, _BRANCHING = _TYPED.format("Agent", ""), _TYPED.format("BranchingNode", "@name")
+_AGENT, _END = _TYPED.format("Agent", ""), _TYPED.format("EndNode", "@name")
 _SWARM, _MANAGED = _TYPED.format("Swarm", ""), _TYPED.format("ManagerWorkers", "")
-_CONTROL, _DATA = (
-    _TYPED.format("ControlFlowEdge", "@from_node"),
-    _TYPED.format("DataFlowEdge", "@destination_node"),
+_BRANCHING = _TYPED.format("BranchingNode", "@name")
+_TOOLS: Final = " ".join(
+    f"{_TYPED.format(kind, '')}/name" for kind in ("ServerTool", "ClientTool", "RemoteTool")
 )
 _AGENTSPEC: Final = (
-    Row("route", swap, _below(_BRANCHING, "mapping/*")),
-    Row("route", drop, _below(_BRANCHING, "mapping/*")),
-    Row("route", swap, _below(_CONTROL, "to_node")),
-    Row("route", drop, ["**/control_flow_connections/*@from_node"]),
-    Row("state", drop, ["**/data_flow_connections/*@destination_node"]),
-    Row("state", drop, _below(_TYPED.format("MapNode", "@name"), "reducers/*")),
-    Row("state", change_default, ["**/inputs/*/default", "**/outputs/*/default"]),
-    Row("call", drop, _below(_AGENT, "tools/*")),
-    Row(
-        "call",
-        rename,
-        [f"{_TYPED.format(kind, '')}/name" for kind in ("ServerTool", "ClientTool", "RemoteTool")],
-    ),
-    Row("call", other_model, ["**/model_id"]),
-    Row("call", drop, ["**/default_generation_parameters/*"]),
-    Row("route", drop, [*_below(_SWARM, "relationships/*"), *_below(_MANAGED, "workers/*")]),
-    Row("route", value_of("never"), _below(_SWARM, "handoff")),
-    Row("call", drop, _below(_AGENT, "toolboxes/*", "transforms/*")),
-    Row("guard", drop, ["**/retry_policy", "**/requires_confirmation", "**/url_allow_list"]),
-    Row("guard", raise_limit, ["**/retry_policy/max_attempts"]),
-    Row(
-        "output",
-        drop,
-        [*_below(_AGENT, "outputs/*"), *_below(_TYPED.format("EndNode", "@name"), "outputs/*")],
-    ),
-    Row("output", rename, _below(_AGENT, "outputs/*/title")),
-    Row("output", rename, _below(_TYPED.format("EndNode", "@name"), "outputs/*/title")),
-    Row("output", drop, _below(_AGENT, "outputs/*/type")),
+    Row("route", swap, _BRANCHING, "mapping/*"),
+    Row("route", drop, _BRANCHING, "mapping/*"),
+    Row("route", swap, _TYPED.format("ControlFlowEdge", "@from_node"), "to_node"),
+    Row("route", drop, "**", "control_flow_connections/*@from_node"),
+    Row("route", drop, _SWARM, "relationships/*"),
+    Row("route", drop, _MANAGED, "workers/*"),
+    Row("route", value_of("never"), _SWARM, "handoff"),
+    Row("state", drop, "**", "data_flow_connections/*@destination_node"),
+    Row("state", drop, _TYPED.format("MapNode", "@name"), "reducers/*"),
+    Row("state", change_default, "**", "inputs/*/default outputs/*/default"),
+    Row("call", drop, _AGENT, "tools/* toolboxes/* transforms/*"),
+    Row("call", rename, "", _TOOLS),
+    Row("call", other_model, "**", "model_id"),
+    Row("call", drop, "**", "default_generation_parameters/*"),
+    Row("guard", drop, "**", "retry_policy requires_confirmation url_allow_list"),
+    Row("guard", raise_limit, "**", "retry_policy/max_attempts"),
+    Row("output", drop, _AGENT, "outputs/* outputs/*/type"),
+    Row("output", drop, _END, "outputs/*"),
+    Row("output", rename, _AGENT, "outputs/*/title"),
+    Row("output", rename, _END, "outputs/*/title"),
 )
 
 _STEP, _LINK = "nodes/*@id", "edges/*@source"
 _YAGRA: Final = (
-    Row("route", swap, _below(_LINK, "target")),
-    Row("route", drop, [_LINK, *_below(_LINK, "fan_out", "condition")]),
-    Row("call", other_model, _below(_STEP, "params/model/name")),
-    Row("call", drop, _below(_STEP, "params/model/kwargs/*", "params/schema_yaml")),
-    Row("guard", drop, _below(_STEP, "retry", "timeout_seconds", "fallback")),
-    Row("guard", raise_limit, _below(_STEP, "retry/max_attempts", "timeout_seconds")),
-    Row("guard", drop, ["interrupt_before/*@.", "interrupt_after/*@."]),
-    Row("output", rename, _below(_STEP, "params/output_key")),
-    Row("output", drop, _below(_STEP, "params/output_key")),
+    Row("route", swap, _LINK, "target"),
+    Row("route", drop, _LINK, ". fan_out condition"),
+    Row("call", other_model, _STEP, "params/model/name"),
+    Row("call", drop, _STEP, "params/model/kwargs/* params/schema_yaml"),
+    Row("guard", drop, _STEP, "retry timeout_seconds fallback"),
+    Row("guard", raise_limit, _STEP, "retry/max_attempts timeout_seconds"),
+    Row("guard", drop, "", "interrupt_before/*@. interrupt_after/*@."),
+    Row("output", rename, _STEP, "params/output_key"),
+    Row("output", drop, _STEP, "params/output_key"),
 )
 
 _POINT: Final = "nodes/*@"
 _LOKI: Final = (
-    Row("route", swap, _below(_POINT, "routes/*", "on_other", "next")),
-    Row("route", drop, _below(_POINT, "routes/*", "next", "next/*")),
-    Row("state", value_of("overwrite"), ["reducers/*"]),
-    Row("state", drop, _below(_POINT, "state_updates/*")),
-    Row("state", change_default, ["initial_state/*", "variables/*/default"]),
-    Row(
-        "call",
-        drop,
-        [*_below(_POINT, "tools/*", "output_schema", "temperature", "top_p", "model", "enabled_skills/*")],
-    ),
-    Row("call", drop, ["global_tools/*", "mcp_servers/*", "temperature", "top_p"]),
-    Row("call", other_model, ["model", *_below(_POINT, "model")]),
-    Row("guard", drop, _below(_POINT, "fallback", "timeout", "validation", "default")),
-    Row("guard", raise_limit, _below(_POINT, "max_attempts", "max_iterations", "timeout")),
-    Row(
-        "guard", raise_limit, ["settings/max_loop_iterations", "settings/timeout", "settings/max_concurrency"]
-    ),
-    Row("output", loosen, _below(_POINT, "output_schema")),
-    Row("output", value_of(""), ["nodes/*[type=end]@/output"]),
+    Row("route", swap, _POINT, "routes/* on_other next"),
+    Row("route", drop, _POINT, "routes/* next next/*"),
+    Row("state", value_of("overwrite"), "reducers", "*"),
+    Row("state", drop, _POINT, "state_updates/*"),
+    Row("state", change_default, "", "initial_state/* variables/*/default"),
+    Row("call", drop, _POINT, "tools/* output_schema temperature top_p model enabled_skills/*"),
+    Row("call", drop, "", "global_tools/* mcp_servers/* temperature top_p"),
+    Row("call", other_model, "", f"model {_POINT}/model"),
+    Row("guard", drop, _POINT, "fallback timeout validation default"),
+    Row("guard", raise_limit, _POINT, "max_attempts max_iterations timeout"),
+    Row("guard", raise_limit, "settings", "max_loop_iterations timeout max_concurrency"),
+    Row("output", loosen, _POINT, "output_schema"),
+    Row("output", value_of(""), "nodes/*[type=end]@", "output"),
 )
 
 _MEMBER: Final = "agents/*@"
 _LEAFMESH: Final = (
-    Row("route", negate("not ({})"), [*_below(_MEMBER, "can_call/*/condition"), "entry_points/*/condition"]),
-    Row("route", swap, _below(_MEMBER, "can_call/*/agent")),
-    Row("route", drop, _below(_MEMBER, "can_call/*", "can_call/*/condition", "wait_for")),
-    Row("route", reorder, _below(_MEMBER, "can_call")),
-    Row(
-        "call",
-        drop,
-        _below(_MEMBER, "tools/*", "temperature", "max_tokens", "response_format", "tool_choice"),
-    ),
-    Row("call", other_model, [*_below(_MEMBER, "model"), "manager/model"]),
-    Row("guard", drop, _below(_MEMBER, "wait_for_timeout", "fallback_response", "human_timeout_seconds")),
-    Row("guard", drop, _below(_MEMBER, "tool_call_timeout", "enforce_yields", "require_human_confirmation")),
-    Row("guard", raise_limit, _below(_MEMBER, "enforce_yields_retry", "max_tool_calls_per_message")),
-    Row("guard", drop, ["manager/escalation", "manager/chain_completion_timeout"]),
-    Row("output", drop, _below(_MEMBER, "yields/*")),
-    Row("output", rename_key, _below(_MEMBER, "yields/*")),
+    Row("route", negate("not ({})"), "", f"{_MEMBER}/can_call/*/condition entry_points/*/condition"),
+    Row("route", swap, _MEMBER, "can_call/*/agent"),
+    Row("route", drop, _MEMBER, "can_call/* can_call/*/condition wait_for"),
+    Row("route", reorder, _MEMBER, "can_call"),
+    Row("call", drop, _MEMBER, "tools/* temperature max_tokens response_format tool_choice"),
+    Row("call", other_model, "", f"{_MEMBER}/model manager/model"),
+    Row("guard", drop, _MEMBER, "wait_for_timeout fallback_response human_timeout_seconds tool_call_timeout"),
+    Row("guard", drop, _MEMBER, "enforce_yields require_human_confirmation"),
+    Row("guard", raise_limit, _MEMBER, "enforce_yields_retry max_tool_calls_per_message"),
+    Row("guard", drop, "manager", "escalation chain_completion_timeout"),
+    Row("output", drop, _MEMBER, "yields/*"),
+    Row("output", rename_key, _MEMBER, "yields/*"),
 )
 
 DIALECTS: Final[Mapping[str, Sequence[Row]]] = {
@@ -163,3 +156,15 @@ FIELDS: Final = {"sherma": "agents/*/state/fields/*@name", "yagra": "state_schem
 """The places where a document declares the fields of the state."""
 NODES: Final = {"sherma": _NODE, "agentspec": "**@name", "yagra": _STEP, "loki": _POINT, "leafmesh": _MEMBER}
 """The places where a document declares the nodes."""
+
+
+def changes_of(document: Document, dialect: str) -> Iterator[tuple[str, Place, Change]]:
+    """Yield what can be changed in a document: the operator, the place and the change."""
+    for row in DIALECTS[dialect]:
+        found = [place for pattern in row.patterns for place in places(document, pattern)]
+        if row.variation is not swap:
+            yield from ((row.operator, place, change) for place in found for change in row.variation(place))
+            continue
+        for owner in dict.fromkeys(place.owner for place in found):
+            siblings = [place for place in found if place.owner == owner]
+            yield from ((row.operator, place, change) for place, change in swap(siblings))

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 from harness.dialects.request import Changes
-from harness.errors import SourceError, Span
+from harness.errors import Span
 from harness.scenario.model import Scenario
-from harness.source.document import Document, DocumentPath, parse
-from harness.source.editing import remove_value, replace_text, replace_value
-from harness.source.yaml import Version
 
 
 @dataclass
@@ -89,73 +83,3 @@ class Mutant:
     def place(self) -> str:
         """`file:line`."""
         return f"{self.where.file}:{self.where.line}"
-
-
-class Texts:
-    """The text of a document, with changes, for diffs."""
-
-    def __init__(self, document: Document, yaml: Version) -> None:
-        suffix = Path(document.file).suffix.lower()
-        self.document = document
-        self._parse = partial(parse, file=document.file, yaml=yaml, json=suffix == ".json")
-
-    def diff_of_patch(self, operations: Sequence[Mapping[str, Any]]) -> str:
-        """Return the diff of a JSON Patch."""
-        text = self.document.text
-        for operation in operations:
-            try:
-                made = self._applied(self._parse(text), operation)
-            except (SourceError, LookupError):
-                made = None
-            if made is None:
-                return "".join(f"{line}\n" for line in _told(operations))
-            text = made
-        return unified(self.document.text, text, self.document.file)
-
-    def diff_of_text(self, where: Span, new: str) -> str:
-        """Return the diff of another text at a location."""
-        made = replace_text(self.document, where.line, where.column, new, self._parse)
-        return "" if made is None else unified(self.document.text, made, self.document.file)
-
-    def _applied(self, document: Document, operation: Mapping[str, Any]) -> str | None:
-        path = _path(document.value, operation["path"])
-        if operation["op"] == "remove":
-            return remove_value(document, path, self._parse)
-        if operation["op"] == "move":
-            return self._renamed(document, _path(document.value, operation["from"]), str(path[-1]))
-        return replace_value(document, path, operation["value"], self._parse)
-
-    def _renamed(self, document: Document, path: DocumentPath, new: str) -> str | None:
-        start = document.key_start(path)
-        at = document.text.find(str(path[-1]), start)
-        return document.text[:at] + new + document.text[at + len(str(path[-1])) :]
-
-
-def unified(before: str, after: str, file: str) -> str:
-    """Return a unified diff, as git writes it."""
-    old, new = (text.splitlines(keepends=True) for text in (before, after))
-    return "".join(
-        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-        for line in difflib.unified_diff(old, new, f"a/{file}", f"b/{file}")
-    )
-
-
-def _told(operations: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for operation in operations:
-        yield f"- {operation.get('from', operation['path'])}"
-        yield from [f"+ {operation['path']}: {operation['value']!r}"] if "value" in operation else ()
-
-
-def _path(value: Any, pointer: str) -> DocumentPath:
-    path: list[str | int] = []
-    for written in pointer.split("/")[1:]:
-        step = written.replace("~1", "/").replace("~0", "~")
-        path.append(int(step) if isinstance(value, list) else step)
-        value = (
-            value[int(step)]
-            if isinstance(value, list)
-            else value.get(step)
-            if isinstance(value, dict)
-            else None
-        )
-    return tuple(path)

@@ -1,52 +1,58 @@
 """The operators: what each changes, and how a value is changed.
 
-A variation is a function that yields changes of a place: a name for the id, and operations of a JSON Patch.
+A variation is a function that yields changes of a place: a name for the id, and edits of the document.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
 
-from harness.errors import FormatError, Problem
 from harness.mutation.places import Place
-from harness.source.display import did_you_mean
+from harness.source.document import DocumentPath
+from harness.source.edited_documents import EditedDocuments
 from harness.units import is_number
 
-OPERATORS: Final[Mapping[str, str]] = {
-    "route": "a condition negated; a target swapped with a sibling's; a branch, a default, an edge dropped; two "
-    "conditions in another order",
-    "node": "skipped (its update is empty); run twice",
-    "state": "one key of an update dropped; a reducer replaced by overwrite and the reverse; a default changed",
-    "call": "a tool taken away, a tool's name changed, response schema dropped, temperature/params dropped, model "
-    "changed",
-    "prompt": "a sentence dropped; the whole emptied; a placeholder dropped",
-    "guard": "a retry, time-out, fallback, error handler, approval or pause dropped; a limit raised",
-    "output": "an output key dropped or renamed; its schema loosened",
-}
-"""The operators, each with what it changes."""
+OPERATORS: Final = ("route", "node", "state", "call", "prompt", "guard", "output")
+"""The operators; docs/mutate.md says what each changes."""
 
 
-def check_operators(names: Sequence[str]) -> list[str]:
-    """Return the operators with these names; all if none is given.
+class Edit(NamedTuple):
+    """An edit of a document: a value is written at a path, or removed from it, or its key is renamed to `value`."""
 
-    Raises:
-        FormatError: there is none of that name (code `unknown-operator`).
-    """
-    for name in names:
-        if name not in OPERATORS:
-            hint = did_you_mean(name, OPERATORS)
-            raise FormatError(Problem("unknown-operator", f"there is no operator '{name}'", hint=hint))
-    return [name for name in OPERATORS if not names or name in names]
+    kind: Literal["write", "remove", "rename"]
+    path: DocumentPath
+    value: Any = None
+
+    def as_patch(self) -> Mapping[str, Any]:
+        """Return it as an operation of a JSON Patch (RFC 6902)."""
+        at = _pointer(self.path)
+        if self.kind == "rename":
+            return {"op": "move", "from": at, "path": _pointer((*self.path[:-1], self.value))}
+        if self.kind == "remove":
+            return {"op": "remove", "path": at}
+        return {"op": "replace" if isinstance(self.path[-1], int) else "add", "path": at, "value": self.value}
+
+    def apply(self, files: EditedDocuments, file: Path) -> bool:
+        """Make it in the text of a file; return False if that is not possible."""
+        if self.kind == "rename":
+            return files.rename(file, self.path, self.value)
+        if self.kind == "remove":
+            return files.remove(file, self.path)
+        return files.write_value(file, self.path, self.value)
+
+
+def _pointer(path: DocumentPath) -> str:
+    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
 
 
 class Change(NamedTuple):
-    """A change of a document: its name, the operations, and names that it takes away."""
+    """A change of a document: its name, the edits, and names that it takes away."""
 
     name: str
-    operations: tuple[Mapping[str, Any], ...]
+    edits: tuple[Edit, ...]
     names: frozenset[str] = frozenset()
 
 
@@ -54,8 +60,8 @@ Variation = Callable[[Place], Iterator[Change]]
 _RENAMED: Final = "renamed"
 
 
-def _set(place: Place, value: Any) -> Mapping[str, Any]:
-    return {"op": "replace", "path": place.pointer, "value": value}
+def _to(name: str, place: Place, value: Any, *names: str) -> Change:
+    return Change(name, (Edit("write", place.path, value),), frozenset(names))
 
 
 def drop(place: Place) -> Iterator[Change]:
@@ -63,7 +69,7 @@ def drop(place: Place) -> Iterator[Change]:
     value = place.value
     told = [value.get("name"), value.get("id")] if isinstance(value, dict) else [value, place.path[-1]]
     known = frozenset(name for name in told if isinstance(name, str))
-    yield Change("dropped", ({"op": "remove", "path": place.pointer},), known)
+    yield Change("dropped", (Edit("remove", place.path),), known)
 
 
 def negate(form: str) -> Variation:
@@ -71,7 +77,7 @@ def negate(form: str) -> Variation:
 
     def negated(place: Place) -> Iterator[Change]:
         if isinstance(place.value, str) and place.value not in ("always", "true", ""):
-            yield Change("negated", (_set(place, form.format(place.value)),))
+            yield _to("negated", place, form.format(place.value))
 
     return negated
 
@@ -81,20 +87,22 @@ def reorder(place: Place) -> Iterator[Change]:
     items = place.value if isinstance(place.value, list) else []
     for at, (one, other) in enumerate(pairwise(items)):
         if one != other:
-            yield Change(f"order-{at + 1}", (_set(place.below(at), other), _set(place.below(at + 1), one)))
+            both = Edit("write", (*place.path, at), other), Edit("write", (*place.path, at + 1), one)
+            yield Change(f"order-{at + 1}", both)
 
 
 def swap(targets: Sequence[Place]) -> Iterator[tuple[Place, Change]]:
     """Exchange the targets of neighbours that belong to one node."""
     for one, other in pairwise(targets):
         if one.value != other.value:
-            yield one, Change("swapped", (_set(one, other.value), _set(other, one.value)))
+            both = Edit("write", one.path, other.value), Edit("write", other.path, one.value)
+            yield one, Change("swapped", both)
 
 
 def raise_limit(place: Place) -> Iterator[Change]:
     """Double a limit."""
     if is_number(place.value):
-        yield Change("raised", (_set(place, place.value * 2 or 1),))
+        yield _to("raised", place, place.value * 2 or 1)
 
 
 def change_default(place: Place) -> Iterator[Change]:
@@ -109,27 +117,25 @@ def change_default(place: Place) -> Iterator[Change]:
     else:
         new = type(old)() if isinstance(old, list | dict) else None
     if new != old:
-        yield Change("changed", (_set(place, new),))
+        yield _to("changed", place, new)
 
 
 def rename(place: Place) -> Iterator[Change]:
     """Change a name."""
     if isinstance(place.value, str) and place.value:
-        yield Change(_RENAMED, (_set(place, f"{place.value}_{_RENAMED}"),), frozenset({place.value}))
+        yield _to(_RENAMED, place, f"{place.value}_{_RENAMED}", place.value)
 
 
 def rename_key(place: Place) -> Iterator[Change]:
     """Change the name of a key."""
     key = str(place.path[-1])
-    new = replace(place, path=(*place.path[:-1], f"{key}_{_RENAMED}"))
-    move = {"op": "move", "from": place.pointer, "path": new.pointer}
-    yield Change(_RENAMED, (move,), frozenset({key}))
+    yield Change(_RENAMED, (Edit("rename", place.path, f"{key}_{_RENAMED}"),), frozenset({key}))
 
 
 def other_model(place: Place) -> Iterator[Change]:
     """Change the name of a model."""
     if isinstance(place.value, str) and place.value:
-        yield Change("other", (_set(place, f"{place.value}-other"),), frozenset({place.value}))
+        yield _to("other", place, f"{place.value}-other", place.value)
 
 
 def loosen(place: Place) -> Iterator[Change]:
@@ -138,24 +144,20 @@ def loosen(place: Place) -> Iterator[Change]:
     if not isinstance(schema, dict):
         return
     if schema.get("required"):
-        remove = {"op": "remove", "path": place.below("required").pointer}
-        yield Change("required-dropped", (remove,))
+        yield Change("required-dropped", (Edit("remove", (*place.path, "required")),))
     properties = schema.get("properties")
     for name, of in properties.items() if isinstance(properties, dict) else ():
         for key in ("type", "enum"):
             if isinstance(of, dict) and key in of:
-                remove = {"op": "remove", "path": place.below("properties", name, key).pointer}
-                yield Change(f"{name}-{key}-dropped", (remove,))
+                at = (*place.path, "properties", name, key)
+                yield Change(f"{name}-{key}-dropped", (Edit("remove", at),))
 
 
 def put(**values: Any) -> Variation:
     """Return the variation that gives keys of a mapping these values."""
 
     def changed(place: Place) -> Iterator[Change]:
-        operations = [
-            {"op": "add", "path": place.below(key).pointer, "value": of} for key, of in values.items()
-        ]
-        yield Change("dropped", tuple(operations))
+        yield Change("dropped", tuple(Edit("write", (*place.path, key), of) for key, of in values.items()))
 
     return changed
 
@@ -165,6 +167,6 @@ def value_of(new: Any) -> Variation:
 
     def written(place: Place) -> Iterator[Change]:
         if place.value != new:
-            yield Change("dropped", (_set(place, new),))
+            yield _to("dropped", place, new)
 
     return written

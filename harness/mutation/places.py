@@ -41,14 +41,9 @@ class Place:
         """The value."""
         return self.document.at(self.path).value
 
-    @property
-    def pointer(self) -> str:
-        """Its path as a JSON Pointer (RFC 6901)."""
-        return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in self.path)
-
-    def below(self, *steps: str | int) -> Place:
-        """Return a place inside of this one."""
-        return replace(self, path=(*self.path, *steps))
+    def below(self, step: str | int) -> Place:
+        """Return the place of an item or entry of this value."""
+        return replace(self, path=(*self.path, step))
 
     def names(self) -> list[str]:
         """Return its path by names: that of an item of a list instead of its index, where it has one."""

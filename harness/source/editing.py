@@ -86,6 +86,19 @@ def remove_value(document: Document, path: DocumentPath, parse: Parse) -> str | 
     return _first(document, parse, wanted, ways) or replace_value(document, above, left, parse)
 
 
+def rename_key(document: Document, path: DocumentPath, name: str, parse: Parse) -> str | None:
+    """Return the text of a document in which the key at the end of `path` has another name.
+
+    Returns:
+        The text; None if it does not parse as wanted.
+    """
+    old, start = str(path[-1]), document.key_start(path)
+    begin = document.text.find(old, start)
+    items = document.at(path[:-1]).value.items()
+    wanted = changed(document.value, path[:-1], {name if key == path[-1] else key: of for key, of in items})
+    return _first(document, parse, wanted, [Replacement(begin, begin + len(old), name)])
+
+
 def changed(value: Any, path: DocumentPath, new: Any) -> Any:
     """Return a value with `new` at a path inside it, whose last step may be a new key."""
     if not path:

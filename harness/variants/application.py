@@ -250,8 +250,13 @@ def _patched(changes: Changes, file: Path, named: str | None) -> tuple[Document,
 
 def matches_only(variant: Variant, manifest: Path) -> bool:
     """True if a manifest matches a glob in each list of the variant's `only`, by its path or its file name."""
+    return all(is_named(manifest, globs) for globs in variant.only)
+
+
+def is_named(manifest: Path, globs: Iterable[str]) -> bool:
+    """True if a manifest matches one of the globs, by its path or its file name."""
     names = (shown_path(manifest), manifest.as_posix(), manifest.name)
-    return all(any(fnmatchcase(name, glob) for name in names for glob in globs) for globs in variant.only)
+    return any(fnmatchcase(name, glob) for glob in globs for name in names)
 
 
 _KEY: Final = re.compile(r"[\w-]+(?=[\"']?\s*[:=])")

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.graph.faults import Fault, with_faults
 from harness.graph.model import Channel, Graph, Node, Update
-from harness.mutation.dialects import DIALECTS
-from harness.mutation.mutant import Texts
-from harness.mutation.operators import OPERATORS, Change, swap
+from harness.mutation.dialects import changes_of
+from harness.mutation.operators import OPERATORS, Change
 from harness.mutation.places import Place, lines_of, places
 from harness.source.document import Document, parse
+from harness.source.edited_documents import EditedDocuments
 from harness.source.yaml import Version
 
 SHERMA = """\
@@ -235,15 +236,7 @@ EXPECTED: Mapping[str, tuple[str, Version, str]] = {
 
 
 def changes(document: Document, dialect: str) -> list[tuple[str, Place, Change]]:
-    found: list[tuple[str, Place, Change]] = []
-    for row in DIALECTS[dialect.partition(" ")[0]]:
-        at = [place for pattern in row.patterns for place in places(document, pattern)]
-        if row.variation is swap:
-            groups = {place.owner: [each for each in at if each.owner == place.owner] for place in at}
-            found += [(row.operator, *pair) for group in groups.values() for pair in swap(group)]
-        else:
-            found += [(row.operator, place, change) for place in at for change in row.variation(place)]
-    return found
+    return [*changes_of(document, dialect.partition(" ")[0])]
 
 
 @pytest.mark.parametrize("dialect", EXPECTED)
@@ -258,17 +251,19 @@ def test_the_mutants_of_a_document(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", EXPECTED)
-def test_each_diff_is_of_the_change_that_is_made(dialect: str) -> None:
+def test_each_diff_is_of_the_change_that_is_made(dialect: str, tmp_path: Path) -> None:
     from jsonpatch import apply_patch
 
     text, yaml, _ = EXPECTED[dialect]
-    document = parse(text, file="m.yaml", yaml=yaml)
-    texts = Texts(document, yaml)
+    file, document = tmp_path / "m.yaml", parse(text, file="m.yaml", yaml=yaml)
+    file.write_text(text)
     for _, place, change in changes(document, dialect):
-        diff = texts.diff_of_patch(change.operations)
+        files = EditedDocuments(yaml)
+        assert all(edit.apply(files, file) for edit in change.edits), (place.names(), change.name)
+        diff = files.files.patch(tmp_path)
         assert diff.startswith("--- a/m.yaml\n+++ b/m.yaml\n"), (place.names(), change.name)
         assert parse(patched(text, diff), file="m.yaml", yaml=yaml).value == apply_patch(
-            document.value, [dict(each) for each in change.operations]
+            document.value, [dict(edit.as_patch()) for edit in change.edits]
         )
 
 

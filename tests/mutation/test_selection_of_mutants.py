@@ -19,7 +19,7 @@ JOURNAL = Path(".harness/mutate/results.jsonl")
 @pytest.mark.parametrize(
     ("args", "code", "told"),
     [
-        (("--operator", "rout"), 2, "did you mean 'route'?"),
+        (("--operator", "rout"), 2, "'rout' is not one of 'route', 'node'"),
         (("--manifest", "other.yaml"), 2, "no manifest that the scenarios run matches 'other.yaml'"),
         (("missing.scenario.yaml",), 2, "no such file"),
         (("--sample", "3", "--time", "3"), 2, "mutually exclusive"),
