@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from harness.authoring.writer import mapping_text
 from harness.errors import FormatError, Problem, SourceError
 from harness.matchers.value import is_matcher, matches
-from harness.scenario import SUFFIXES
-from harness.source.document import Document, parse, read, shown_path
+from harness.source.document import Document, parse, shown_path
 from harness.source.editing import Parse, changed, content_end, replace_value
 
 _COLLECTED: Final = ("never", "never_calls", "checks", "routes", "warnings", "never_warnings")
@@ -40,20 +39,6 @@ def with_expectations(text: str, file: Path, name: str, expect: Mapping[str, Any
     for key, value in expect.items():
         text = _added(text, ("scenarios", at, "expect"), key, value, as_read)
     return text
-
-
-def is_written(file: Path, name: str) -> bool:
-    """True if a file has a scenario of this name of its own: no row of a table, none in a manifest."""
-    try:
-        return file.name.endswith(SUFFIXES) and name in _names(file, file.stat().st_mtime_ns)
-    except (SourceError, OSError):
-        return False
-
-
-@lru_cache(maxsize=256)
-def _names(file: Path, _modified_ns: int) -> frozenset[str]:
-    listed = read(file, yaml="1.2", error=FormatError).value["scenarios"]
-    return frozenset(each["name"] for each in listed if "cases" not in each)
 
 
 def _added(text: str, above: tuple[Any, ...], key: str, value: Any, as_read: Parse) -> str:

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from itertools import count
 from typing import Any, Final, NamedTuple, TypeVar
 
+from harness.graph import observe
 from harness.report.results import record
+from harness.report.traces import unpack_trace
 from harness.scenario.model import Scenario
-from harness.scenario.outcome import Outcome
+from harness.scenario.outcome import Observation, Outcome
 from harness.settings import Projects
 from harness.workers.executor import Executor
 
@@ -28,6 +31,21 @@ class Run(NamedTuple):
 
     outcome: Outcome
     trace: bytes
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """Its events."""
+        return unpack_trace(self.trace)
+
+    @property
+    def observed(self) -> Observation:
+        """What expectations are checked on: with what models were asked."""
+        made = (event["request"] for event in self.events if event["event"] == "call")
+        calls = [
+            {**call, "request": observe.model_request(request)} if call["kind"] == "llm" else call
+            for call, request in zip(self.outcome.observed.calls, made, strict=False)
+        ]
+        return replace(self.outcome.observed, calls=calls)
 
 
 Result = TypeVar("Result")

@@ -1,29 +1,31 @@
-"""The expectation that would have noticed a mutant: it holds for the unchanged run, and fails with the mutant.
+"""The expectation that would have noticed a mutant: it holds for the unchanged runs, and fails with the mutant.
 
-what differs between both runs ──▶ candidates, the most telling first ──▶ each is run with both ──▶ the first
+what differs between both runs ──▶ candidates, the most telling first ──▶ those that tell both runs apart
+──▶ of a row of `cases`, those that hold in all rows ──▶ the first that two runs confirm
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Final
 
-from harness.authoring.addition import is_written, merged
+from harness.authoring.addition import merged
 from harness.authoring.differing import candidates
+from harness.authoring.rows import Written, for_all_rows, written
 from harness.authoring.writer import mapping_text
 from harness.errors import FormatError
 from harness.mutation.execution import Chain, Run
-from harness.mutation.mutant import Mutant
 from harness.mutation.unchanged import Unchanged
 from harness.report.encoding import encode
-from harness.report.traces import unpack_trace
-from harness.scenario.checks.finding import as_list
+from harness.scenario.cases import filled
+from harness.scenario.checks.run import run_checks
 from harness.scenario.document_expect import CHECKS, Expect
 from harness.scenario.model import Expectations, Scenario
 from harness.scenario.outcome import Observation
 from harness.secrets.encodings import has_placeholder
-from harness.source.document import parse
+from harness.source.document import parse, shown_path
 from harness.source.models import validate
 
 _MOST_TRIED: Final = 12
@@ -33,9 +35,14 @@ _OTHER_SEED: Final = 7919
 
 @dataclass(frozen=True)
 class Suggestion:
-    """An expectation of a scenario that would have noticed a mutant. `expect` has the keys to add or replace."""
+    """An expectation that would have noticed a mutant.
 
-    scenario: Scenario
+    Attributes:
+        of: `FILE::NAME` of the scenario that it is for: of rows of `cases`, the one that has the table.
+        expect: the keys to add or replace.
+    """
+
+    of: str
     expect: Mapping[str, Any]
 
     @property
@@ -45,77 +52,94 @@ class Suggestion:
 
 
 def suggestion(
-    mutant: Mutant,
     differing: Sequence[tuple[Unchanged, Sequence[Run]]],
-    with_mutant: Callable[[Scenario, Mutant, float], Scenario],
+    runs: Mapping[int, Unchanged],
+    with_mutant: Callable[[Scenario], Scenario],
 ) -> Chain[Suggestion | None]:
     """Find an expectation that notices a mutant; None if there is none.
 
     Args:
-        mutant: the mutant.
         differing: the scenarios in which it makes a difference, with its runs.
-        with_mutant: returns a scenario with the mutant, which takes at most so many real seconds.
+        runs: the unchanged runs of all scenarios.
+        with_mutant: returns a scenario with the mutant.
     """
-    own = [pair for pair in differing if is_written(pair[0].scenario.file, pair[0].scenario.name)]
-    for each, made in own[:_MOST_SCENARIOS]:
-        scenario, tried = each.scenario.whole(), 0
-        before, after = each.runs[0].outcome, made[0].outcome
-        events = each.events, unpack_trace(made[0].trace)
-        for expect in candidates(before.observed, after.observed, events, scenario.expect.values):
-            if tried == _MOST_TRIED:
-                break
-            if has_placeholder(encode(expect)) or not _is_valid(expect):
-                continue
-            if not _tells(expect, before.observed, after.observed):
-                continue
-            tried += 1
+    own = [(of, *pair) for pair in differing if (of := _written(pair[0].scenario)) is not None]
+    for of, each, made in own[:_MOST_SCENARIOS]:
+        scenario = each.scenario.whole()
+        for expect, told in islice(_telling(each, made, of, runs), _MOST_TRIED):
             stricter = with_expectations(scenario, expect)
-            noticed = yield with_mutant(stricter, mutant, each.real_timeout_s)
-            if all(run.outcome.passed for run in noticed):
-                continue
-            held = yield stricter
-            if not all(run.outcome.passed for run in held):
-                continue
-            if before.seeded:
-                other = yield replace(stricter, seed=scenario.seed + _OTHER_SEED)
-                if not all(run.outcome.passed for run in other):
-                    continue
-            return Suggestion(scenario, expect)
+            noticed = not _passed((yield with_mutant(stricter)))
+            for seed in (0, _OTHER_SEED) if each.runs[0].outcome.seeded else (0,):
+                noticed = noticed and _passed((yield replace(stricter, seed=scenario.seed + seed)))
+            if noticed:
+                return Suggestion(f"{shown_path(scenario.file)}::{of.name}", told)
     return None
+
+
+def _written(scenario: Scenario) -> Written | None:
+    return written(scenario.file, scenario.name)
+
+
+def _passed(runs: Sequence[Run]) -> bool:
+    return all(run.outcome.passed for run in runs)
+
+
+def _telling(
+    each: Unchanged, made: Sequence[Run], of: Written, runs: Mapping[int, Unchanged]
+) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Yield expectations that tell an unchanged run from one with a mutant: as they are, and as the file has them."""
+    before, after = each.runs[0].observed, made[0].observed
+    for expect in candidates(before, after, (each.runs[0].events, made[0].events), _given(each)):
+        is_telling = not has_placeholder(encode(expect)) and _is_valid(expect)
+        if is_telling and _holds(expect, _given(each), before) and not _holds(expect, _given(each), after):
+            told = expect if not of.rows else next(_of_rows(expect, each, of, runs), None)
+            yield from [(expect, told)] if told is not None else []
+
+
+def _of_rows(
+    expect: Mapping[str, Any], each: Unchanged, of: Written, runs: Mapping[int, Unchanged]
+) -> Iterator[Mapping[str, Any]]:
+    """Yield an expectation of a row as one that all rows of its table fulfil; none if one of them did not run."""
+    rows = {
+        one.scenario.name: one
+        for one in runs.values()
+        if one.scenario.file == each.scenario.file and one.judges
+    }
+    if of.rows.keys() <= rows.keys():
+        for told in for_all_rows(expect, of.rows[each.scenario.name], [*of.rows.values()]):
+            if all(
+                _holds(filled(told, case), _given(rows[name]), run.observed)
+                for name, case in of.rows.items()
+                for run in rows[name].runs
+            ):
+                yield told
+
+
+def _given(each: Unchanged) -> Mapping[str, Any]:
+    return each.scenario.whole().expect.values
 
 
 def with_expectations(scenario: Scenario, expect: Mapping[str, Any]) -> Scenario:
     """Return a scenario with more expectations."""
-    scenario = scenario.whole()
-    values = merged(scenario.expect.values, expect)
-    kept = {key: span for key, span in scenario.expect.spans.items() if key.partition("[")[0] not in expect}
+    old = scenario.expect
+    kept = {key: span for key, span in old.spans.items() if key.partition("[")[0] not in expect}
     spans = kept | dict.fromkeys(expect, scenario.span)
-    for key in expect:
-        if CHECKS[key].items:
-            spans |= {f"{key}[{at}]": scenario.span for at in range(len(as_list(values[key])))}
-    return replace(
-        scenario, expect=Expectations(values, scenario.expect.weights, spans, scenario.expect.prompts)
-    )
+    return replace(scenario, expect=replace(old, values=merged(old.values, expect), spans=spans))
 
 
 def _is_valid(expect: Mapping[str, Any]) -> bool:
     try:
-        validate(
-            Expect, parse(encode(expect), file="expect", json=True, error=FormatError), error=FormatError
-        )
+        document = parse(encode(expect), file="expect", json=True, error=FormatError)
+        validate(Expect, document, error=FormatError)
     except FormatError:
         return False
     return True
 
 
-def _tells(expect: Mapping[str, Any], before: Observation, after: Observation) -> bool:
-    """True if expectations hold for one run and not for another, as far as that can be told without running."""
-    ((key, value),) = expect.items()
-    check = CHECKS[key]
-    if check.items or check.option:
-        return True
-    try:
-        findings = [check.function(value, observed) for observed in (before, after)]
-    except Exception:  # it cannot be evaluated
-        return False
-    return [found is None or found.score >= 1 for found in findings] == [True, False]
+def _holds(expect: Mapping[str, Any], given: Mapping[str, Any], observed: Observation) -> bool:
+    """True if expectations, added to those that are given, hold for a run."""
+    values = merged(given, expect)
+    options = {CHECKS[key].option for key in expect}
+    checked = Expectations({key: value for key, value in values.items() if key in expect or key in options})
+    results = run_checks(checked, observed, allow_unused=True, default_status=observed.status)
+    return all(result.passed for result in results)

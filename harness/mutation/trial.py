@@ -15,7 +15,6 @@ from harness.mutation.result import Result
 from harness.mutation.suggestion import suggestion
 from harness.mutation.unchanged import Unchanged
 from harness.report.compare.first_difference import first_difference
-from harness.report.traces import unpack_trace
 from harness.scenario.app_process import concerns
 from harness.scenario.model import Scenario, Variation, load_request
 from harness.settings import Projects
@@ -67,15 +66,15 @@ def trial(mutant: Mutant, runs: Mapping[int, Unchanged], projects: Projects) -> 
         way = _unprovoked(mutant, reached=True) if outcome == "survived" else None
         return replace(found, outcome=outcome, suggestion=way)
     before, after = differing[0]
-    difference = first_difference(before.events, unpack_trace(after[0].trace))
+    difference = first_difference(before.runs[0].events, after[0].events)
     found = replace(found, difference=difference.as_json() if difference is not None else None)
-    proposed = yield from suggestion(mutant, differing, with_mutant)
+    proposed = yield from suggestion(
+        differing, runs, lambda each: with_mutant(each, mutant, before.real_timeout_s)
+    )
     if proposed is None:
         what = f": {difference.what} differs" if difference is not None else ""
         return replace(found, suggestion=f"no expectation can see it{what}")
-    return replace(
-        found, suggestion=proposed.text, suggested_for=proposed.scenario.id, expect=proposed.expect
-    )
+    return replace(found, suggestion=proposed.text, suggested_for=proposed.of, expect=proposed.expect)
 
 
 def _differ(one: Run, other: Run) -> bool:

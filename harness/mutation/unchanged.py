@@ -11,7 +11,6 @@ from harness.graph.model import START
 from harness.graph.trace import Event
 from harness.mutation.execution import Chain, Run
 from harness.mutation.mutant import Agent, Mutant, Seen
-from harness.report.traces import unpack_trace
 from harness.scenario.model import Scenario
 from harness.settings import Projects
 from harness.variants.independence import reads_requests
@@ -48,17 +47,12 @@ class Unchanged:
         """The real seconds that a mutant may take."""
         return max(_LEAST_S, _TIMES * max(run.outcome.wall for run in self.runs))
 
-    @property
-    def events(self) -> list[dict[str, Any]]:
-        """The events of its first run."""
-        return unpack_trace(self.runs[0].trace)
-
     @cached_property
     def reached(self) -> frozenset[str]:
         """The names of the nodes that ran, of nested graphs as well, and of what calls were made from."""
         found = {START}
         for run in self.runs:
-            for event in unpack_trace(run.trace):
+            for event in run.events:
                 path = f"{event.get('graph') or ''}{event.get('node') or ''}"
                 if event["event"] in ("node_start", "call") and path:
                     found.update((path, *path.split("/")))
@@ -110,7 +104,7 @@ def _seen(runs: Iterable[Unchanged]) -> Seen:
     seen = Seen()
     for each in runs:
         for run in each.runs:
-            _note_writes(seen, unpack_trace(run.trace))
+            _note_writes(seen, run.events)
             seen.shape, seen.dialect = run.outcome.shape, run.outcome.dialect
             called = (call for call in run.outcome.observed.calls if call["kind"] == "tool")
             seen.tools.update(dict.fromkeys((str(call["node"]), call["name"]) for call in called))

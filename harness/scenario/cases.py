@@ -26,7 +26,7 @@ from harness.scenario.cassette import cassette_of_case
 from harness.scenario.model import Scenario
 from harness.scenario.unread import other_references, repeated_rows, texts_with, unread_columns
 from harness.source.display import clip
-from harness.source.document import Document, DocumentPath
+from harness.source.document import Document, DocumentPath, unwritten
 from harness.world.spec import WorldSpec
 
 CASES: Final = "cases"
@@ -85,6 +85,15 @@ def stray_references(at: Document) -> list[Problem]:
         for path, text in texts_with(_MARK, at.value)
         if (found := REFERENCE.search(text))
     ]
+
+
+def filled(value: Any, case: Case) -> Any:
+    """Return a value with `${case.x}` replaced by those of a row.
+
+    Raises:
+        FormatError: the row lacks a column.
+    """
+    return _RowFiller(unwritten(value, file=""), case).filled().value
 
 
 @dataclass(frozen=True, eq=False)

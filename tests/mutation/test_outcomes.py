@@ -145,3 +145,44 @@ def test_the_report_has_the_graph_with_figures_and_all_data(mutate: Mutate) -> N
     written = json.loads(Path("out/mutation.json").read_text())
     assert written["format"] == "harness-mutate/1"
     assert written["score"] == pytest.approx(found["score"])
+
+
+ROWS = """\
+harness: 1
+manifest: desk.yaml
+scenarios:
+  - name: letters
+    cases: TABLE
+    input: ${case.text}
+    llm: {classify: ["${case.word}"]}
+    expect: {status: completed}
+"""
+CSV = "text,word,says\nI was charged twice,billing,A ticket is open.\nHello,question,Here is the answer.\n"
+INLINE = """
+      - {text: I was charged twice, word: billing, says: A ticket is open.}
+      - {text: Hello, word: question, says: Here is the answer.}"""
+
+
+@pytest.mark.parametrize("table", ["letters.csv", INLINE])
+def test_what_is_suggested_for_rows_of_a_table_holds_in_all_of_them(
+    mutate: Mutate, invoke: Invoke, table: str
+) -> None:
+    Path("letters.csv").write_text(CSV)
+    Path("desk.scenario.yaml").write_text(ROWS.replace(" TABLE", f" {table}" if "csv" in table else table))
+    skipped, twice = "node:desk.yaml:ticket:skipped", "node:desk.yaml:ticket:twice"
+    found = mutate("--operator", "node")["by_id"]
+    assert found[skipped]["suggestion"] == 'output: "${case.says}"'
+    assert found[twice]["suggestion"] == "state: {messages: {$len: 2}}"
+    for id_ in (skipped, twice):
+        assert found[id_]["suggested_for"] == "desk.scenario.yaml::letters"
+        assert invoke("accept", "--mutant", id_).exit_code == 0
+    found = mutate("--operator", "node")["by_id"]
+    assert [found[id_]["killed_by"] for id_ in (skipped, twice)] == [
+        "desk.scenario.yaml::letters[I was charged twice]"
+    ] * 2
+
+
+def test_rows_that_did_not_run_are_not_guessed_at(mutate: Mutate) -> None:
+    Path("desk.scenario.yaml").write_text(ROWS.replace(" TABLE", INLINE))
+    found = mutate("--operator", "node", "-k", "charged")["by_id"]["node:desk.yaml:ticket:skipped"]
+    assert (found["outcome"], found["suggested_for"]) == ("survived", None)
