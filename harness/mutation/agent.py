@@ -16,7 +16,7 @@ from harness.dialects.request import Changes, LoadRequest, TextReplacement
 from harness.errors import SourceError, Span
 from harness.evolution.mutator import PLACEHOLDER
 from harness.mutation.compiled import graph_mutants
-from harness.mutation.dialects import DIALECTS, changes_of
+from harness.mutation.dialects import DIALECTS, EDGES, changes_of
 from harness.mutation.mutant import Agent, Mutant
 from harness.mutation.operators import OPERATORS, Change
 from harness.mutation.places import Place, lines_of
@@ -116,6 +116,7 @@ def _in_document(
         node=place.owner,
         names=change.names,
         route=tuple(filter(None, (source, target))) if operator == "route" and source else (),
+        in_edges=not EDGES.isdisjoint(place.path[:-1]),
     )
 
 

@@ -66,16 +66,14 @@ def graph_mutants(
             users=agent.users,
             node=None if is_field else fault.name,
             route=(fault.name, *keys[:1]) if fault.kind == "reroute" else (),
+            repeats=fault.kind == "twice" and fault.name not in agent.seen.acting,
         )
 
 
 def _of_graph(agent: Agent, graph: Graph, fields: Mapping[str, object]) -> Iterator[_Found]:
-    merged = {channel.name for channel in graph.channels if channel.reducer is not None}
     for node in graph.nodes:
         yield _Found("node", Fault("skip", node.name), "skipped")
-        # Any other node has the same effect when it runs again.
-        if node.name in agent.seen.acting or not merged.isdisjoint(agent.seen.keys.get(node.name, ())):
-            yield _Found("node", Fault("twice", node.name), "twice")
+        yield _Found("node", Fault("twice", node.name), "twice")
         for key in agent.seen.keys.get(node.name, ()) if graph.dialect not in WRITES_KEYS else ():
             yield _Found("state", Fault("drop", node.name, key), "dropped", (key,))
     for channel in graph.channels:

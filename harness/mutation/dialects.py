@@ -150,6 +150,8 @@ DIALECTS: Final[Mapping[str, Sequence[Row]]] = {
     "leafmesh": _LEAFMESH,
 }
 """By dialect, what is changed where."""
+EDGES: Final = frozenset({"edges", "control_flow_connections"})
+"""The lists of a document that become the edges of the graph, and nothing else."""
 WRITES_KEYS: Final = frozenset({"sherma", "loki"})
 """The dialects whose documents say which keys of the state each node writes."""
 FIELDS: Final = {"sherma": "agents/*/state/fields/*@name", "yagra": "state_schema/*@"}

@@ -9,11 +9,13 @@ import re
 import types
 from dataclasses import fields, is_dataclass
 from functools import partial
+from operator import itemgetter
 from pathlib import PurePath
 from typing import Any, Final
 
 from harness.dialects.request import LoadRequest
 from harness.errors import Problem, Span
+from harness.graph import observe
 from harness.graph.model import Graph
 from harness.source.document import Document
 
@@ -36,6 +38,15 @@ _OF_NO_MEANING: Final = (Span, Problem, LoadRequest)
 def same_graph(one: Graph, other: Graph) -> bool:
     """True if two graphs are equal."""
     return _same(one, other, {})
+
+
+def same_edges(one: Graph, other: Graph) -> bool:
+    """True if two graphs have the same edges, those to the end that are not written among them."""
+    edges, others = (
+        [(edge.source, edge.target, edge.label) for edge in (*graph.edges, *observe.implied_ends(graph))]
+        for graph in (one, other)
+    )
+    return sorted(edges, key=itemgetter(0)) == sorted(others, key=itemgetter(0))
 
 
 def _same(one: Any, other: Any, seen: dict[tuple[int, int], Any]) -> bool:

@@ -64,6 +64,8 @@ class Mutant:
         names: the names that it takes away: a scenario that uses one notices.
         route: both ends of the edge that it is about, or its source alone; empty for none.
         in_prompt: it changes what a model is told.
+        in_edges: it changes nothing but the edges of the graph.
+        repeats: it runs a node twice that calls and asks nothing.
     """
 
     id: str
@@ -78,6 +80,8 @@ class Mutant:
     names: frozenset[str] = frozenset()
     route: tuple[str, ...] = ()
     in_prompt: bool = False
+    in_edges: bool = False
+    repeats: bool = False
 
     @property
     def place(self) -> str:

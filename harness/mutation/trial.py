@@ -8,7 +8,7 @@ from typing import Final
 
 from harness.dialects.load import load_graph
 from harness.errors import SourceError
-from harness.mutation.equality import same_graph
+from harness.mutation.equality import same_edges, same_graph
 from harness.mutation.execution import Chain, Run
 from harness.mutation.mutant import Mutant
 from harness.mutation.result import Result
@@ -62,9 +62,9 @@ def trial(mutant: Mutant, runs: Mapping[int, Unchanged], projects: Projects) -> 
         if any(map(_differ, made, each.runs)):
             differing.append((each, made))
     if not differing:
-        outcome = "equivalent" if _unrun(mutant, reached, projects) == "equivalent" else "survived"
-        way = _unprovoked(mutant, reached=True) if outcome == "survived" else None
-        return replace(found, outcome=outcome, suggestion=way)
+        if mutant.repeats or _unrun(mutant, reached, projects) == "equivalent":
+            return replace(found, outcome="equivalent")
+        return replace(found, suggestion=_unprovoked(mutant, reached=True))
     before, after = differing[0]
     difference = first_difference(before.runs[0].events, after[0].events)
     found = replace(found, difference=difference.as_json() if difference is not None else None)
@@ -114,7 +114,7 @@ def _unrun(mutant: Mutant, users: Sequence[Unchanged], projects: Projects) -> st
             after = load_graph(replace(request, changes=mutant.changes), scenario.dialect)
         except SourceError:
             return "invalid"
-        is_same = is_same and same_graph(before, after)
+        is_same = is_same and (same_graph(before, after) or (mutant.in_edges and same_edges(before, after)))
     return "equivalent" if is_same else ""
 
 

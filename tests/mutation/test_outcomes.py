@@ -186,3 +186,16 @@ def test_rows_that_did_not_run_are_not_guessed_at(mutate: Mutate) -> None:
     Path("desk.scenario.yaml").write_text(ROWS.replace(" TABLE", INLINE))
     found = mutate("--operator", "node", "-k", "charged")["by_id"]["node:desk.yaml:ticket:skipped"]
     assert (found["outcome"], found["suggested_for"]) == ("survived", None)
+
+
+def test_an_edge_that_only_says_that_the_run_ends_and_a_node_that_repeats_itself_are_equivalent(
+    mutate: Mutate,
+) -> None:
+    mark = "- {name: mark, type: set_state, args: {values: {intent: '\"done\"'}}}"
+    edges = "        - {source: answer, target: mark}\n        - {source: mark, target: __end__}\n"
+    Path("desk.yaml").write_text(AGENT.replace("- name: answer", f"{mark}\n        - name: answer") + edges)
+    found = mutate("--operator", "route", "--operator", "node")
+    dropped, twice = "route:desk.yaml:agents/desk/graph/edges/mark:dropped", "node:desk.yaml:mark:twice"
+    assert [found["by_id"][id_]["outcome"] for id_ in (dropped, twice)] == ["equivalent", "equivalent"]
+    assert found["by_id"]["node:desk.yaml:answer:twice"]["outcome"] == "survived"
+    assert found["equivalent"] == 2
