@@ -28,18 +28,6 @@ from harness.errors import FormatError
 from harness.settings import Projects, RecordMode
 
 _EPILOG = """\b
-Operators:
-  route   a condition negated, targets swapped, a branch, default or edge
-          dropped, conditions in another order
-  node    skipped, or run twice
-  state   a key of an update dropped, a reducer or a default changed
-  call    a tool, a response schema, a parameter dropped, a name changed
-  prompt  a sentence or a placeholder dropped, the whole emptied
-  guard   a retry, time-out, fallback, handler, approval or pause dropped,
-          a limit raised
-  output  a key dropped or renamed, its schema loosened
-
-\b
 Examples:
   harness mutate scenarios/billing.scenario.yaml
   harness mutate --changed=main --fail-under 0.8 -j auto
@@ -53,7 +41,7 @@ Exit codes, the first that applies:
   0  otherwise
 """
 _SCENARIOS = "scenarios"
-_OPERATORS = ("route", "node", "state", "call", "prompt", "guard", "output")
+OPERATORS = ("route", "node", "state", "call", "prompt", "guard", "output")
 
 
 @click.command("mutate", epilog=_EPILOG)
@@ -62,9 +50,8 @@ _OPERATORS = ("route", "node", "state", "call", "prompt", "guard", "output")
 @click.option(
     "--operator",
     "operators",
-    type=click.Choice(_OPERATORS),
+    type=click.Choice(OPERATORS),
     multiple=True,
-    metavar="NAME",
     help="Only this operator; may be repeated.",
 )
 @click.option(
@@ -126,6 +113,7 @@ def command(
         raise FormatError([problem for each in selection.refused.values() for problem in each.problems])
     folder = report or projects.common(selection.files).report.with_name("mutation")
     refuse_foreign(folder)
+    chosen["operators"] = chosen["operators"] or OPERATORS
     session = Session(selection, projects, Plan(**chosen), to_stderr=to_stderr)
     mutation = session.run(jobs)
     if not mutation.complete and not mutation.results:

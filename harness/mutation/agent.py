@@ -18,7 +18,7 @@ from harness.evolution.mutator import PLACEHOLDER
 from harness.mutation.compiled import graph_mutants
 from harness.mutation.dialects import DIALECTS, EDGES, changes_of
 from harness.mutation.mutant import Agent, Mutant
-from harness.mutation.operators import OPERATORS, Change
+from harness.mutation.operators import Change
 from harness.mutation.places import Place, lines_of
 from harness.scenario.model import load_request
 from harness.settings import Projects
@@ -38,11 +38,10 @@ def mutants(
     Args:
         agents: the agents.
         projects: the settings of their scenarios.
-        operators: the operators to use; all if none is given.
+        operators: the operators to use.
         root: the folder that the paths in ids are relative to.
     """
     found: dict[tuple[str, Span], Mutant] = {}
-    operators = operators or OPERATORS
     for agent in agents:
         request = load_request(agent.scenario, projects.of(agent.scenario.file))
         for made in _of_agent(agent, request, projects, operators, root):

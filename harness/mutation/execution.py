@@ -58,8 +58,7 @@ class _Tasks:
     def __init__(self, chains: Iterable[Chain[Any]], sample: Sequence[Scenario]) -> None:
         self._waiting, self._sample = iter(chains), sample
         self._ready: deque[tuple[Chain[Any], Scenario]] = deque()
-        self._running: dict[int, tuple[Chain[Any], Scenario]] = {}
-        self._runs: dict[int, list[Run]] = {}
+        self._running: dict[int, tuple[Chain[Any], Scenario, list[Run]]] = {}
         self.results: deque[Any] = deque()
 
     def __len__(self) -> int:
@@ -80,22 +79,16 @@ class _Tasks:
                 if not self._running:
                     return
                 yield None
-            self._running[number] = self._ready.popleft()
-            self._runs[number] = []
+            self._running[number] = (*self._ready.popleft(), [])
             yield number
 
-    def add(self, number: int, run: Run) -> None:
-        """Add a run of a scenario."""
-        self._runs[number].append(run)
-
-    def end(self, number: int) -> None:
-        """Go on with the chain whose scenario has ended."""
-        self._go_on(self._running.pop(number)[0], self._runs.pop(number))
-
-    def drained(self) -> Iterator[Any]:
-        """Yield the results of chains that have ended."""
-        while self.results:
-            yield self.results.popleft()
+    def add(self, number: int, run: Run | None) -> None:
+        """Add a run of a scenario; None if it has ended: its chain goes on."""
+        if run is not None:
+            self._running[number][2].append(run)
+        else:
+            chain, _, runs = self._running.pop(number)
+            self._go_on(chain, runs)
 
     def _go_on(self, chain: Chain[Any], runs: Sequence[Run] | None) -> None:
         try:
@@ -119,20 +112,23 @@ def run_chains(
         workers: run the scenarios; None: this process does.
     """
     tasks = _Tasks(chains, sample)
-    if workers is None:
-        yield from _in_this_process(tasks, projects)
-    else:
-        with closing(workers.run(tasks, tasks.numbers())) as ended:
-            for one in ended:
-                if one.outcome is None:
-                    tasks.end(one.number)
-                elif one.record is not None:
-                    tasks.add(one.number, Run(one.outcome, one.record.trace))
-                yield from tasks.drained()
-    yield from tasks.drained()
+    runs = _in_this_process(tasks, projects) if workers is None else _in_workers(tasks, workers)
+    with closing(runs):
+        for number, run in runs:
+            tasks.add(number, run)
+            while tasks.results:
+                yield tasks.results.popleft()
+    yield from tasks.results
 
 
-def _in_this_process(tasks: _Tasks, projects: Projects) -> Iterator[Any]:
+def _in_workers(tasks: _Tasks, workers: Executor) -> Generator[tuple[int, Run | None]]:
+    with closing(workers.run(tasks, tasks.numbers())) as ended:
+        for one in ended:
+            trace = one.record.trace if one.record is not None else b""
+            yield one.number, Run(one.outcome, trace) if one.outcome is not None else None
+
+
+def _in_this_process(tasks: _Tasks, projects: Projects) -> Generator[tuple[int, Run | None]]:
     from harness.scenario.process_state import refuse_os_exit
     from harness.scenario.run import outcomes
 
@@ -141,6 +137,5 @@ def _in_this_process(tasks: _Tasks, projects: Projects) -> Iterator[Any]:
             assert number is not None  # nothing runs that would have to end first
             scenario = tasks[number]
             for outcome in outcomes(scenario, projects.of(scenario.file)):
-                tasks.add(number, Run(outcome, record(outcome).trace))
-            tasks.end(number)
-            yield from tasks.drained()
+                yield number, Run(outcome, record(outcome).trace)
+            yield number, None

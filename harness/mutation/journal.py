@@ -15,7 +15,7 @@ from typing import IO, Any, Final
 
 from harness.mutation.mutant import Mutant
 from harness.mutation.result import FORMAT, Result
-from harness.report.encoding import replace, unwritable
+from harness.report.encoding import replace
 
 FOLDER: Final = Path(".harness", "mutate")
 _FILE: Final = "results.jsonl"
@@ -36,15 +36,11 @@ class Journal:
     def __init__(self, project: Path, inputs: Mapping[int, str], *, fresh: bool = False) -> None:
         self._file, self._inputs = project / FOLDER / _FILE, inputs
         self._known: dict[str, Mapping[str, Any]] = {} if fresh else _read(self._file)
-        try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            ignored = self._file.parent.parent / ".gitignore"
-            if not ignored.exists():
-                ignored.write_text("*\n")
-            self._rewrite()
-            self._stream: IO[bytes] = self._file.open("ab")
-        except OSError as error:
-            raise unwritable(self._file, error) from error
+        ignored = project / FOLDER.parent / ".gitignore"
+        if not ignored.exists():
+            replace(ignored, b"*\n")
+        self._rewrite()
+        self._stream: IO[bytes] = self._file.open("ab")
 
     def result(self, mutant: Mutant) -> Result | None:
         """Return the result of a mutant, if it is known and nothing has changed."""
@@ -78,8 +74,7 @@ class Journal:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _rewrite(self) -> None:
-        if self._known or self._file.exists():
-            replace(self._file, b"".join(map(_encoded, self._known.values())))
+        replace(self._file, b"".join(map(_encoded, self._known.values())))
 
 
 def stored_results(project: Path) -> dict[str, Result]:

@@ -15,9 +15,6 @@ from harness.source.document import DocumentPath
 from harness.source.edited_documents import EditedDocuments
 from harness.units import is_number
 
-OPERATORS: Final = ("route", "node", "state", "call", "prompt", "guard", "output")
-"""The operators; docs/mutate.md says what each changes."""
-
 
 class Edit(NamedTuple):
     """An edit of a document: a value is written at a path, or removed from it, or its key is renamed to `value`."""

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from harness.report.encoding import replace, unwritable
+from harness.report.encoding import replace
 from harness.report.folder_check import refuse_foreign
 from harness.report.html.mutation import page
 from harness.report.html.page import PAGE
@@ -116,10 +116,6 @@ def write_report(folder: Path, mutation: Mutation, shapes: Mapping[str, Mapping[
         FormatError: it has other files, or cannot be written.
     """
     refuse_foreign(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise unwritable(folder, error) from error
     text = json.dumps(mutation.as_json(), indent=1, ensure_ascii=False)
     replace(folder / _JSON, f"{text}\n".encode())
     replace(folder / PAGE, page(mutation.as_json(), shapes).encode())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Final
 
 from harness.dialects.load import load_graph
 from harness.errors import SourceError
-from harness.mutation.equality import same_edges, same_graph
+from harness.graph.model import Graph
+from harness.graph.observe import implied_ends
 from harness.mutation.execution import Chain, Run
 from harness.mutation.mutant import Mutant
 from harness.mutation.result import Result
@@ -100,9 +102,8 @@ def _killed(found: Result, by: Unchanged, run: Run) -> Result:
 
 def _unrun(mutant: Mutant, users: Sequence[Unchanged], projects: Projects) -> str:
     """Return `invalid` or `equivalent` for a mutant that needs no run to tell; else ""."""
-    is_same = bool(users)
-    for each in users:
-        scenario = each.scenario
+    same = []
+    for scenario in (each.scenario for each in users):
         if concerns(scenario):  # it is imported only to run
             return ""
         request = load_request(scenario, projects.of(scenario.file))
@@ -114,8 +115,14 @@ def _unrun(mutant: Mutant, users: Sequence[Unchanged], projects: Projects) -> st
             after = load_graph(replace(request, changes=mutant.changes), scenario.dialect)
         except SourceError:
             return "invalid"
-        is_same = is_same and (same_graph(before, after) or (mutant.in_edges and same_edges(before, after)))
-    return "equivalent" if is_same else ""
+        same.append(mutant.in_edges and _edges(before) == _edges(after))
+    return "equivalent" if same and all(same) else ""
+
+
+def _edges(graph: Graph) -> list[tuple[str, str, str | None]]:
+    """Return the edges of a graph by their sources, with those to the end that need not be written."""
+    edges = (*graph.edges, *implied_ends(graph))
+    return sorted(((edge.source, edge.target, edge.label) for edge in edges), key=itemgetter(0))
 
 
 # ---------------------------------------------------------------- what a suite does not provoke

@@ -92,7 +92,7 @@ def _to_strict(value: Any) -> Any:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Write a file atomically.
+    """Write a file atomically, in a folder that need not exist.
 
     Raises:
         FormatError: it cannot be written (code `report-folder`).
@@ -107,6 +107,7 @@ def replace_in_chunks(path: Path, chunks: Iterable[bytes]) -> None:
         FormatError: it cannot be written (code `report-folder`).
     """
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with open(handle, "wb") as file:

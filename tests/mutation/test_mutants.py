@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from harness.cli.mutate import OPERATORS
 from harness.graph.faults import Fault, with_faults
 from harness.graph.model import Channel, Graph, Node, Update
 from harness.mutation.dialects import changes_of
-from harness.mutation.operators import OPERATORS, Change
+from harness.mutation.operators import Change
 from harness.mutation.places import Place, lines_of, places
 from harness.source.document import Document, parse
 from harness.source.edited_documents import EditedDocuments
