@@ -1,33 +1,55 @@
-"""The mutants of an agent: of its documents, its prompts, and its compiled graph."""
+"""The mutants of an agent: of its documents, of its prompts, and of its compiled graph.
+
+The graph has what a document does not say: nodes skipped or run twice, keys that nodes write, reducers; and all of
+an app.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
+from harness.dialects.dialect import Dialect
 from harness.dialects.load import files_read, load_prompts
 from harness.dialects.registry import dialect_named, dialect_of
 from harness.dialects.request import Changes, LoadRequest, TextReplacement
 from harness.errors import SourceError, Span
 from harness.evolution.mutator import PLACEHOLDER
-from harness.mutation.compiled import graph_mutants
-from harness.mutation.dialects import DIALECTS, EDGES, changes_of
+from harness.graph.faults import Fault
+from harness.graph.model import Graph
+from harness.graph.native import COMMAND, NativeGraph
+from harness.mutation.dialects import DIALECTS, EDGES, FIELDS, NODES, WRITES_KEYS, changes_of
 from harness.mutation.mutant import Agent, Mutant
 from harness.mutation.operators import Change
-from harness.mutation.places import Place, lines_of
+from harness.mutation.places import Place, lines_of, places
+from harness.scenario.app_process import graph_outside_runs
 from harness.scenario.model import load_request
 from harness.settings import Projects
-from harness.source.document import Document, read, real_path, relative_path
+from harness.source.document import read, real_path, relative_path, shown_path
 from harness.source.edited_documents import DOCUMENTS, EditedDocuments
-from harness.source.yaml import Version
 from harness.variants.application import main_manifest
 
 _SENTENCE: Final = re.compile(r"(?<=[.!?])[ \t]+(?=\S)|\n+")
+_TOLD: Final = {
+    "skip": ("skipped", "runs\n+ is skipped: its update is empty"),
+    "twice": ("twice", "runs once\n+ runs twice"),
+    "drop": ("dropped", "writes {0}\n+ does not write {0}"),
+    "overwrite": (
+        "overwritten",
+        "what is written is merged into the value\n+ what is written replaces the value",
+    ),
+    "append": ("appended", "what is written replaces the value\n+ what is written is appended to the value"),
+    "reroute": ("swapped", "leads to {0}, or to {1}\n+ leads to {1} instead of {0}, and the reverse"),
+    "without": ("dropped", "has the tool {0}\n+ lacks it"),
+}
+"""By the kind of a fault, its name in ids, and its diff."""
+_OF_FIELDS: Final = ("overwrite", "append")
 
 
 def mutants(
@@ -43,10 +65,15 @@ def mutants(
     """
     found: dict[tuple[str, Span], Mutant] = {}
     for agent in agents:
-        request = load_request(agent.scenario, projects.of(agent.scenario.file))
-        for made in _of_agent(agent, request, projects, operators, root):
-            known = found.get((made.id, made.where))
-            users = made.users if known is None else tuple(sorted({*known.users, *made.users}))
+        scenario = agent.scenario
+        request = load_request(scenario, projects.of(scenario.file))
+        try:
+            dialect = dialect_named(scenario.dialect) if scenario.dialect else dialect_of(request.path)
+        except SourceError:  # its runs say so
+            continue
+        for made in _Source(agent, request, dialect, operators, root).mutants(projects):
+            known = found.get((made.id, made.where), made)
+            users = tuple(sorted({*known.users, *agent.users}))
             found[made.id, made.where] = replace(made, users=users)
     in_order = sorted(found.values(), key=lambda each: (each.where.file, each.where.line, each.id))
     taken: Counter[str] = Counter()
@@ -56,93 +83,162 @@ def mutants(
     return in_order
 
 
-def _of_agent(
-    agent: Agent, request: LoadRequest, projects: Projects, operators: Collection[str], root: Path
-) -> Iterator[Mutant]:
-    named = agent.scenario.dialect
-    try:
-        dialect = dialect_named(named) if named else dialect_of(request.path)
-    except SourceError:  # its runs say so
-        return
-    main = main_manifest(request.path, named)
-    if dialect.name in DIALECTS:
-        for file in _documents(request, named, main, dialect.detect):
-            for operator, place, change in changes_of(read(file, yaml=dialect.yaml), dialect.name):
-                if operator in operators:
-                    id_ = f"{operator}:{relative_path(file, root)}:{'/'.join(place.names())}:{change.name}"
-                    yield _in_document(agent, id_, operator, place, change, dialect.yaml, file)
-    if "prompt" in operators:
-        yield from _in_prompts(agent, request, dialect.yaml, root)
-    for made in graph_mutants(agent, dialect, main, projects, relative_path(main, root)):
-        if made.operator in operators:
-            yield made
+class _Found(NamedTuple):
+    """A fault of a graph, with its operator, and what follows the node or field in its id."""
+
+    operator: str
+    fault: Fault
+    names: tuple[str, ...] = ()
 
 
-def _documents(
-    request: LoadRequest, named: str | None, main: Path, detect: Callable[[Document], bool]
-) -> Iterator[Path]:
-    """Yield the documents of an agent: its manifest, those beside it, and the manifests nested in it."""
-    yield main
-    others = [real_path(path) for path in (*request.paths[1:], *files_read(request, named).files)]
-    for file in dict.fromkeys(others):
-        if file != main and file.suffix in DOCUMENTS and file.is_file():
-            try:
-                if file in map(real_path, request.paths[1:]) or detect(read(file, yaml="1.2")):
-                    yield file
-            except SourceError:
-                continue
+@dataclass(frozen=True)
+class _Source:
+    """An agent with its files."""
 
+    agent: Agent
+    request: LoadRequest
+    dialect: Dialect
+    operators: Collection[str]
+    root: Path
 
-def _in_document(
-    agent: Agent, id_: str, operator: str, place: Place, change: Change, yaml: Version, file: Path
-) -> Mutant:
-    document, files = place.document, EditedDocuments(yaml)
-    last = place.path[-1] if place.path else ""
-    source, target = place.owner, place.value if isinstance(place.value, str) else ""
-    if isinstance(place.value, dict):
-        target = next((v for k in ("target", "agent") if isinstance(v := place.value.get(k), str)), "")
-    patch = tuple(edit.as_patch() for edit in change.edits)
-    is_written = all(edit.apply(files, real_path(file)) for edit in change.edits)
-    return Mutant(
-        id=id_,
-        operator=operator,
-        change=change.name,
-        where=document.span(place.path) if isinstance(last, int) else document.key_span(place.path),
-        lines=lines_of(document, place),
-        diff=files.files.patch(Path()) if is_written else "".join(f"+ {each}\n" for each in patch),
-        changes=Changes(patch=patch, patched=real_path(file)),
-        users=agent.users,
-        node=place.owner,
-        names=change.names,
-        route=tuple(filter(None, (source, target))) if operator == "route" and source else (),
-        in_edges=not EDGES.isdisjoint(place.path[:-1]),
-    )
+    def mutants(self, projects: Projects) -> Iterator[Mutant]:
+        """Yield its mutants."""
+        if self.dialect.name in DIALECTS:
+            for file in self._documents():
+                document = read(file, yaml=self.dialect.yaml)
+                for operator, place, change in changes_of(document, self.dialect.name):
+                    if operator in self.operators:
+                        yield self._in_document(operator, place, change, real_path(file))
+        if "prompt" in self.operators:
+            yield from self._in_prompts()
+        scenario = self.agent.scenario
+        try:
+            graph = graph_outside_runs(scenario, projects.of(scenario.file))
+        except SourceError:  # its runs say so
+            return
+        nodes, fields = self._lines(NODES), self._lines(FIELDS)
+        of_graph = self._of_app() if isinstance(graph, NativeGraph) else self._of_graph(graph, fields)
+        spans = {node.name: node.span for node in graph.nodes}
+        for found in of_graph:
+            if found.operator in self.operators:
+                lines = fields if found.fault.kind in _OF_FIELDS else nodes
+                yield self._in_graph(found, lines.get(found.fault.name, (1, 1)), spans)
 
+    @cached_property
+    def _main(self) -> Path:
+        return main_manifest(self.request.path, self.agent.scenario.dialect)
 
-def _in_prompts(agent: Agent, request: LoadRequest, yaml: Version, root: Path) -> Iterator[Mutant]:
-    try:
-        listed = load_prompts(request, agent.scenario.dialect)
-    except SourceError:
-        return
-    for prompt in listed:
-        span, file = prompt.where, real_path(Path(prompt.where.file))
-        owner = prompt.id.partition(".")[0]
-        is_of_node = file.suffix != ".py" and owner in agent.seen.keys and owner != prompt.id
-        for name, new in _prompt_changes(prompt.text):
-            files = EditedDocuments(yaml)
-            files.write_text(span, prompt.text, new)
-            yield Mutant(
-                id=f"prompt:{relative_path(file, root)}:{prompt.id}:{name}",
-                operator="prompt",
-                change=name,
-                where=span,
-                lines=(span.line, span.line + prompt.text.rstrip().count("\n") + 1),
-                diff=files.files.patch(Path()),
-                changes=Changes(texts=(TextReplacement(file, span.line, span.column, new),)),
-                users=agent.users,
-                node=owner if is_of_node else None,
-                in_prompt=True,
-            )
+    def _documents(self) -> Iterator[Path]:
+        """Yield the documents: the manifest, those beside it, and the manifests nested in it."""
+        yield self._main
+        beside = [*map(real_path, self.request.paths[1:])]
+        nested = files_read(self.request, self.agent.scenario.dialect).files
+        for file in dict.fromkeys([*beside, *map(real_path, nested)]):
+            if file != self._main and file.suffix in DOCUMENTS and file.is_file():
+                try:
+                    if file in beside or self.dialect.detect(read(file, yaml="1.2")):
+                        yield file
+                except SourceError:
+                    continue
+
+    def _in_document(self, operator: str, place: Place, change: Change, file: Path) -> Mutant:
+        document, files = place.document, EditedDocuments(self.dialect.yaml)
+        is_item = bool(place.path) and isinstance(place.path[-1], int)
+        source, target = place.owner, place.value if isinstance(place.value, str) else ""
+        if isinstance(place.value, dict):
+            target = next((v for k in ("target", "agent") if isinstance(v := place.value.get(k), str)), "")
+        patch = tuple(edit.as_patch() for edit in change.edits)
+        is_written = all(edit.apply(files, file) for edit in change.edits)
+        return Mutant(
+            id=f"{operator}:{relative_path(file, self.root)}:{'/'.join(place.names())}:{change.name}",
+            operator=operator,
+            where=document.span(place.path) if is_item else document.key_span(place.path),
+            lines=lines_of(document, place),
+            diff=files.files.patch(Path()) if is_written else "".join(f"+ {each}\n" for each in patch),
+            changes=Changes(patch=patch, patched=file),
+            node=place.owner,
+            names=change.names,
+            route=tuple(filter(None, (source, target))) if operator == "route" and source else (),
+            in_edges=not EDGES.isdisjoint(place.path[:-1]),
+        )
+
+    def _in_prompts(self) -> Iterator[Mutant]:
+        try:
+            listed = load_prompts(self.request, self.agent.scenario.dialect)
+        except SourceError:
+            return
+        for prompt in listed:
+            span, file = prompt.where, real_path(Path(prompt.where.file))
+            owner = prompt.id.partition(".")[0]
+            is_of_node = file.suffix != ".py" and owner in self.agent.seen.keys and owner != prompt.id
+            for name, new in _prompt_changes(prompt.text):
+                files = EditedDocuments(self.dialect.yaml)
+                files.write_text(span, prompt.text, new)
+                yield Mutant(
+                    id=f"prompt:{relative_path(file, self.root)}:{prompt.id}:{name}",
+                    operator="prompt",
+                    where=span,
+                    lines=(span.line, span.line + prompt.text.rstrip().count("\n") + 1),
+                    diff=files.files.patch(Path()),
+                    changes=Changes(texts=(TextReplacement(file, span.line, span.column, new),)),
+                    node=owner if is_of_node else None,
+                    in_prompt=True,
+                )
+
+    def _in_graph(self, found: _Found, lines: tuple[int, int], spans: dict[str, Span | None]) -> Mutant:
+        fault = found.fault
+        is_field, keys = fault.kind in _OF_FIELDS, fault.key.split("\n")
+        name, diff = _TOLD[fault.kind]
+        at = f"{relative_path(self._main, self.root)}:{'/'.join((fault.name, *found.names))}"
+        where = None if is_field else spans.get(fault.name)
+        return Mutant(
+            id=f"{found.operator}:{at}:{name}",
+            operator=found.operator,
+            where=where or Span(shown_path(str(self._main).partition(":")[0]), lines[0], 1),
+            lines=(lines[0], lines[1]),
+            diff=f"  {'field' if is_field else 'node'} {fault.name}\n- {diff.format(*keys)}\n",
+            changes=Changes(patched=self._main, faults=(fault,)),
+            node=None if is_field else fault.name,
+            route=(fault.name, *keys[:1]) if fault.kind == "reroute" else (),
+            repeats=fault.kind == "twice" and fault.name not in self.agent.seen.acting,
+        )
+
+    def _of_graph(self, graph: Graph, fields: Collection[str]) -> Iterator[_Found]:
+        seen = self.agent.seen
+        for node in graph.nodes:
+            yield _Found("node", Fault("skip", node.name))
+            yield _Found("node", Fault("twice", node.name))
+            for key in seen.keys.get(node.name, ()) if graph.dialect not in WRITES_KEYS else ():
+                yield _Found("state", Fault("drop", node.name, key), (key,))
+        for channel in graph.channels:
+            if channel.name in fields and (channel.reducer is not None or channel.name in seen.lists):
+                yield _Found("state", Fault("overwrite" if channel.reducer else "append", channel.name))
+
+    def _of_app(self) -> Iterator[_Found]:
+        """Yield the faults of an app, whose graph its unchanged runs showed."""
+        seen = self.agent.seen
+        for name in seen.shape.get("nodes", ()) if seen.dialect == "langgraph" else ():
+            yield _Found("node", Fault("skip", name))
+            yield from [_Found("node", Fault("twice", name))] if name in seen.acting else []
+        targets: dict[str, dict[str, None]] = {}
+        for branch in seen.shape.get("branches", ()):
+            edge, _, label = branch.rstrip("]").partition(" [")
+            source, _, target = edge.partition(" -> ")
+            if label != COMMAND:
+                targets.setdefault(source, {})[target] = None
+        for source, ends in targets.items():
+            for pair in pairwise(ends):
+                yield _Found("route", Fault("reroute", source, "\n".join(pair)), pair[:1])
+        for node, tool in seen.tools:
+            yield _Found("call", Fault("without", node, tool), (tool,))
+
+    def _lines(self, patterns: dict[str, str]) -> dict[str, tuple[int, int]]:
+        """Return the first and the last line of what the manifest declares, by name."""
+        if self.dialect.name not in patterns:
+            return {}
+        document = read(self._main, yaml=self.dialect.yaml)
+        found = [place for place in places(document, patterns[self.dialect.name]) if place.owner is not None]
+        return {str(place.owner): lines_of(document, place) for place in reversed(found)}
 
 
 def _prompt_changes(text: str) -> Iterator[tuple[str, str]]:

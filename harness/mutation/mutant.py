@@ -54,7 +54,6 @@ class Mutant:
     Attributes:
         id: the operator, the manifest, and the path of the change by names.
         operator: the name of its operator.
-        change: what it does, in a word.
         where: the location of the change.
         lines: the first and the last line of the part that it is in, in the file of `where`.
         diff: the change as a diff.
@@ -70,12 +69,11 @@ class Mutant:
 
     id: str
     operator: str
-    change: str
     where: Span
     lines: tuple[int, int]
     diff: str
     changes: Changes
-    users: tuple[int, ...]
+    users: tuple[int, ...] = ()
     node: str | None = None
     names: frozenset[str] = frozenset()
     route: tuple[str, ...] = ()

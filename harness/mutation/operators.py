@@ -117,22 +117,24 @@ def change_default(place: Place) -> Iterator[Change]:
         yield _to("changed", place, new)
 
 
-def rename(place: Place) -> Iterator[Change]:
-    """Change a name."""
-    if isinstance(place.value, str) and place.value:
-        yield _to(_RENAMED, place, f"{place.value}_{_RENAMED}", place.value)
+def _suffixed(name: str, mark: str) -> Variation:
+    def changed(place: Place) -> Iterator[Change]:
+        if isinstance(place.value, str) and place.value:
+            yield _to(name, place, f"{place.value}{mark}{name}", place.value)
+
+    return changed
+
+
+rename: Final = _suffixed(_RENAMED, "_")
+"""Change a name."""
+other_model: Final = _suffixed("other", "-")
+"""Change the name of a model."""
 
 
 def rename_key(place: Place) -> Iterator[Change]:
     """Change the name of a key."""
     key = str(place.path[-1])
     yield Change(_RENAMED, (Edit("rename", place.path, f"{key}_{_RENAMED}"),), frozenset({key}))
-
-
-def other_model(place: Place) -> Iterator[Change]:
-    """Change the name of a model."""
-    if isinstance(place.value, str) and place.value:
-        yield _to("other", place, f"{place.value}-other", place.value)
 
 
 def loosen(place: Place) -> Iterator[Change]:
@@ -150,13 +152,10 @@ def loosen(place: Place) -> Iterator[Change]:
                 yield Change(f"{name}-{key}-dropped", (Edit("remove", at),))
 
 
-def put(**values: Any) -> Variation:
-    """Return the variation that gives keys of a mapping these values."""
-
-    def changed(place: Place) -> Iterator[Change]:
-        yield Change("dropped", tuple(Edit("write", (*place.path, key), of) for key, of in values.items()))
-
-    return changed
+def pass_on(node: Place) -> Iterator[Change]:
+    """Put a node of sherma that changes nothing in the place of another one."""
+    values = {"type": "set_state", "args": {"values": {}}}
+    yield Change("dropped", tuple(Edit("write", (*node.path, key), value) for key, value in values.items()))
 
 
 def value_of(new: Any) -> Variation:
