@@ -59,6 +59,7 @@ def candidates(
             yield {key: [{"$contains": _without_place(text)}]}
     if before.error and before.error != after.error:
         yield {"error": {key: before.error[key] for key in ("type", "node") if before.error.get(key)}}
+        yield {"error": {"message": before.error["message"]}}
     yield from map(_condition, _amounts(before, after))
 
 

@@ -86,7 +86,7 @@ def _reads(scenario: Scenario, projects: Projects) -> bool:
     return (
         reads_requests(scenario, projects.of(scenario.file))
         or bool(scenario.expect.values.get("custom"))
-        or any("prompt" in each for each in conditions)
+        or any("prompt" in each or "request" in each for each in conditions)
     )
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.authoring.differing import candidates
 from harness.mutation.result import Result, score_of
+from harness.scenario.outcome import Observation
 from tests.mutation.conftest import AGENT, SUITE, Invoke, Mutate
 
 EDGE = "agents/desk/graph/edges/classify"
@@ -91,6 +93,18 @@ def test_a_prompt_that_no_stub_reads_is_told_and_never_run(mutate: Mutate) -> No
     assert found["outcome"] == "survived"
     condition = "calls[0].request.messages[0].content.contains('Be kind.')"
     assert found["suggestion"] == f'checks: [{{that: "{condition}"}}]'
+    checked = f'expect:\n      checks: [{{that: "{condition}"}}]\n      output: Here'
+    Path("desk.scenario.yaml").write_text(SUITE.replace("expect:\n      output: Here", checked))
+    found = mutate("--operator", "prompt")["by_id"]["prompt:desk.yaml:classify:sentence-2-dropped"]
+    assert (found["outcome"], found["check"]) == ("killed", "checks[0]")
+
+
+def test_two_failures_that_differ_in_their_messages_alone_are_told_apart() -> None:
+    error = {"type": "ValueError", "node": "sort", "message": "no number"}
+    before, after = (
+        Observation(status="failed", error=error | more) for more in ({}, {"message": "no word"})
+    )
+    assert {"error": {"message": "no number"}} in [*candidates(before, after, ([], []), {})]
 
 
 def test_a_pasted_suggestion_kills_its_mutant_and_keeps_the_rest_of_the_file(
