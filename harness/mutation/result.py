@@ -15,7 +15,7 @@ from harness.report.html.page import PAGE
 
 FORMAT: Final = "harness-mutate/1"
 _JSON: Final = "mutation.json"
-OUTCOMES: Final = ("killed", "survived", "no_coverage", "timeout", "equivalent", "invalid")
+OUTCOMES: Final = ("killed", "timeout", "survived", "no_coverage", "equivalent", "invalid")
 """The outcomes, by their names in files."""
 
 

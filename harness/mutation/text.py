@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 from harness.mutation.result import Mutation, Result, counts_of, score_of
 from harness.report.formatting import plural
@@ -33,10 +33,10 @@ def _lines(mutation: Mutation) -> Iterator[str]:
         yield f"… {len(left) - _MOST_SHOWN} more survived: see mutation.json"
         yield ""
     unrun = [each for each in mutation.results if each.outcome == "no_coverage"]
-    for text, results in _grouped(unrun).items():
-        yield f"no coverage  {plural(len(results), 'mutant')}, such as {results[0].id}: {text}"
-    if unrun:
-        yield ""
+    for text in dict.fromkeys(each.suggestion for each in unrun):
+        same = [each.id for each in unrun if each.suggestion == text]
+        yield f"no coverage  {plural(len(same), 'mutant')}, such as {same[0]}: {text}"
+    yield from [""] if unrun else []
     for id_, why in mutation.unusable.items():
         yield f"does not pass without a mutant, and judges none: {id_}: {why}"
     yield from _figures(mutation)
@@ -64,30 +64,15 @@ def _survivor(result: Result) -> Iterator[str]:
     yield ""
 
 
-def _grouped(results: Iterable[Result]) -> Mapping[str, Sequence[Result]]:
-    found: dict[str, list[Result]] = {}
-    for each in results:
-        found.setdefault(each.suggestion or "", []).append(each)
-    return found
-
-
 def _figures(mutation: Mutation) -> Iterator[str]:
     results, counts = mutation.results, counts_of(mutation.results)
-    by_error = sum(each.by_error for each in results)
-    told: dict[str, Any] = {
-        "killed": counts["killed"],
-        "of these by an error": by_error,
-        "timeout": counts["timeout"],
-        "survived": counts["survived"],
-        "no coverage": counts["no_coverage"],
-        "equivalent": counts["equivalent"],
-        "invalid": counts["invalid"],
-    }
+    by_error = {"of these by an error": sum(each.by_error for each in results)}
+    told = {"killed": counts.pop("killed")} | by_error | counts
     if len({each.operator for each in results}) > 1:
         for operator in dict.fromkeys(each.operator for each in results):
             of = [each for each in results if each.operator == operator]
             yield f"{operator:<8} {shown_score(score_of(of)):>5}  {plural(len(of), 'mutant')}"
-    figures = " · ".join(f"{n} {name}" for name, n in told.items() if n)
+    figures = " · ".join(f"{n} {name.replace('_', ' ')}" for name, n in told.items() if n)
     yield ": ".join(filter(None, (plural(len(results), "mutant"), figures)))
     if mutation.left_out:
         yield f"left out: {plural(mutation.left_out, 'mutant')}"
