@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from harness.mutation import operators as to
@@ -32,7 +33,7 @@ class Row(NamedTuple):
 
 _NODE, _EDGE = "agents/*/graph/nodes/*@name", "agents/*/graph/edges/*@source"
 _SHERMA: Final = (
-    Row("route", to.negate("!({})"), _EDGE, "branches/*/condition"),
+    Row("route", partial(to.negate, "!({})"), _EDGE, "branches/*/condition"),
     Row("route", swap, _EDGE, "branches/*/target default target"),
     Row("route", to.drop, _EDGE, "branches/* default ."),
     Row("route", to.reorder, _EDGE, "branches"),
@@ -62,7 +63,7 @@ _AGENTSPEC: Final = (
     Row("route", to.drop, "**", "control_flow_connections/*@from_node"),
     Row("route", to.drop, _SWARM, "relationships/*"),
     Row("route", to.drop, _MANAGED, "workers/*"),
-    Row("route", to.value_of("never"), _SWARM, "handoff"),
+    Row("route", partial(to.write, "never"), _SWARM, "handoff"),
     Row("state", to.drop, "**", "data_flow_connections/*@destination_node"),
     Row("state", to.drop, _TYPED.format("MapNode", "@name"), "reducers/*"),
     Row("state", to.change_default, "**", "inputs/*/default outputs/*/default"),
@@ -95,7 +96,7 @@ _POINT: Final = "nodes/*@"
 _LOKI: Final = (
     Row("route", swap, _POINT, "routes/* on_other next"),
     Row("route", to.drop, _POINT, "routes/* next next/*"),
-    Row("state", to.value_of("overwrite"), "reducers", "*"),
+    Row("state", partial(to.write, "overwrite"), "reducers", "*"),
     Row("state", to.drop, _POINT, "state_updates/*"),
     Row("state", to.change_default, "", "initial_state/* variables/*/default"),
     Row("call", to.drop, _POINT, "tools/* output_schema temperature top_p model enabled_skills/*"),
@@ -105,12 +106,17 @@ _LOKI: Final = (
     Row("guard", to.raise_limit, _POINT, "max_attempts max_iterations timeout"),
     Row("guard", to.raise_limit, "settings", "max_loop_iterations timeout max_concurrency"),
     Row("output", to.loosen, _POINT, "output_schema"),
-    Row("output", to.value_of(""), "nodes/*[type=end]@", "output"),
+    Row("output", partial(to.write, ""), "nodes/*[type=end]@", "output"),
 )
 
 _MEMBER: Final = "agents/*@"
 _LEAFMESH: Final = (
-    Row("route", to.negate("not ({})"), "", f"{_MEMBER}/can_call/*/condition entry_points/*/condition"),
+    Row(
+        "route",
+        partial(to.negate, "not ({})"),
+        "",
+        f"{_MEMBER}/can_call/*/condition entry_points/*/condition",
+    ),
     Row("route", swap, _MEMBER, "can_call/*/agent"),
     Row("route", to.drop, _MEMBER, "can_call/* can_call/*/condition wait_for"),
     Row("route", to.reorder, _MEMBER, "can_call"),

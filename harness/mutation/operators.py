@@ -5,7 +5,8 @@ A variation is a function that yields changes of a place: a name for the id, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -53,7 +54,6 @@ class Change(NamedTuple):
     names: frozenset[str] = frozenset()
 
 
-Variation = Callable[[Place], Iterator[Change]]
 _RENAMED: Final = "renamed"
 
 
@@ -69,14 +69,10 @@ def drop(place: Place) -> Iterator[Change]:
     yield Change("dropped", (Edit("remove", place.path),), known)
 
 
-def negate(form: str) -> Variation:
-    """Return the variation that negates a condition; `form` has a `{}` for it."""
-
-    def negated(place: Place) -> Iterator[Change]:
-        if isinstance(place.value, str) and place.value not in ("always", "true", ""):
-            yield _to("negated", place, form.format(place.value))
-
-    return negated
+def negate(form: str, place: Place) -> Iterator[Change]:
+    """Negate a condition; `form` has a `{}` for it."""
+    if isinstance(place.value, str) and place.value not in ("always", "true", ""):
+        yield _to("negated", place, form.format(place.value))
 
 
 def reorder(place: Place) -> Iterator[Change]:
@@ -117,17 +113,14 @@ def change_default(place: Place) -> Iterator[Change]:
         yield _to("changed", place, new)
 
 
-def _suffixed(name: str, mark: str) -> Variation:
-    def changed(place: Place) -> Iterator[Change]:
-        if isinstance(place.value, str) and place.value:
-            yield _to(name, place, f"{place.value}{mark}{name}", place.value)
-
-    return changed
+def _append(name: str, mark: str, place: Place) -> Iterator[Change]:
+    if isinstance(place.value, str) and place.value:
+        yield _to(name, place, f"{place.value}{mark}{name}", place.value)
 
 
-rename: Final = _suffixed(_RENAMED, "_")
+rename: Final = partial(_append, _RENAMED, "_")
 """Change a name."""
-other_model: Final = _suffixed("other", "-")
+other_model: Final = partial(_append, "other", "-")
 """Change the name of a model."""
 
 
@@ -158,11 +151,7 @@ def pass_on(node: Place) -> Iterator[Change]:
     yield Change("dropped", tuple(Edit("write", (*node.path, key), value) for key, value in values.items()))
 
 
-def value_of(new: Any) -> Variation:
-    """Return the variation that writes a value, unless it is there already."""
-
-    def written(place: Place) -> Iterator[Change]:
-        if place.value != new:
-            yield _to("dropped", place, new)
-
-    return written
+def write(new: Any, place: Place) -> Iterator[Change]:
+    """Write a value, unless it is there already."""
+    if place.value != new:
+        yield _to("dropped", place, new)
