@@ -144,9 +144,11 @@ class _Source:
     def _in_document(self, operator: str, place: Place, change: Change, file: Path) -> Mutant:
         document, files = place.document, EditedDocuments(self.dialect.yaml)
         is_item = bool(place.path) and isinstance(place.path[-1], int)
-        source, target = place.owner, place.value if isinstance(place.value, str) else ""
-        if isinstance(place.value, dict):
-            target = next((v for k in ("target", "agent") if isinstance(v := place.value.get(k), str)), "")
+        is_condition = place.path[-1:] == ("condition",)
+        value = document.at(place.path[:-1]).value if is_condition else place.value
+        if isinstance(value, dict):
+            value = value.get("target") or value.get("agent")
+        target = [value] if isinstance(value, str) else []
         patch = tuple(edit.as_patch() for edit in change.edits)
         is_written = all(edit.apply(files, file) for edit in change.edits)
         return Mutant(
@@ -158,7 +160,7 @@ class _Source:
             changes=Changes(patch=patch, patched=file),
             node=place.owner,
             names=change.names,
-            route=tuple(filter(None, (source, target))) if operator == "route" and source else (),
+            route=(place.owner, *target) if operator == "route" and place.owner else (),
             in_edges=not EDGES.isdisjoint(place.path[:-1]),
         )
 

@@ -81,11 +81,9 @@ def trial(mutant: Mutant, runs: Mapping[int, Unchanged], projects: Projects) -> 
 
 def _differ(one: Run, other: Run) -> bool:
     """True if two runs differ in their traces, or in what they leave behind."""
-    kept = [
-        (each.outcome.digest, each.outcome.observed.state, each.outcome.observed.output)
-        for each in (one, other)
-    ]
-    return kept[0] != kept[1]
+    runs = (one.outcome, other.outcome)
+    left, others = ((run.digest, run.observed.state, run.observed.output) for run in runs)
+    return left != others
 
 
 def _killed(found: Result, by: Unchanged, run: Run) -> Result:
@@ -139,12 +137,9 @@ def _unprovoked(mutant: Mutant, *, reached: bool) -> str:
     if not reached:
         target = f" with an input that leads to {at}" if mutant.node else ""
         return f"no scenario runs {at}: add one{target}"
-    return (
-        f"{_NEEDED.get(mutant.operator, _OTHER).format(at=at, to=(mutant.route[1:] or ('another way',))[0])}"
-    )
+    return _NEEDED[mutant.operator].format(at=at, to="".join(mutant.route[1:]) or "another way")
 
 
-_OTHER = "nothing in the suite provokes it: add a scenario in which {at} matters"
 _NEEDED = {
     "guard": "nothing fails at {at}, is late, or reaches the limit: add a scenario with a fault there, such as "
     "`{{error: rate_limit}}` as an answer, or an answer with a `latency`",

@@ -22,7 +22,7 @@ def test_a_mutant_is_killed_by_the_scenario_and_the_check_that_notice_it(mutate:
         f"route:desk.yaml:{EDGE}/branches/ticket/condition:negated"
     ]
     assert (found["outcome"], found["killed_by"]) == ("killed", "desk.scenario.yaml::billing")
-    assert found["check"] == "path"
+    assert (found["check"], found["part"]) == ("path", "classify -> ticket")
     assert found["where"] == f"desk.yaml:{AGENT[: AGENT.index('branches')].count(chr(10)) + 1}"
     assert (
         """+          branches: [{condition: '!(state.intent == "billing")', target: ticket}]"""
