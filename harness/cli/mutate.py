@@ -102,6 +102,7 @@ def command(
     from harness.mutation.result import score_of, write_report
     from harness.mutation.text import lines, shown_score
     from harness.report.folder_check import refuse_foreign
+    from harness.source.display import printable
 
     check_writable(json_)
     given = paths or ((_SCENARIOS,) if Path(_SCENARIOS).is_dir() else (".",))
@@ -120,7 +121,7 @@ def command(
         return exit_code.NOT_JUDGED
     write_report(folder, mutation, session.shapes())
     for line in lines(mutation):
-        click.echo(line, err=to_stderr)
+        click.echo(printable(line, keep_newlines=True), err=to_stderr)
     if json_ is not None:
         deliver_json(json.dumps(mutation.as_json(), indent=2, ensure_ascii=False), json_)
     click.echo(f"results: {folder}", err=to_stderr)

@@ -47,18 +47,11 @@ class Journal:
         known = self._known.get(mutant.id)
         if known is None or known["fingerprint"] != self._fingerprint(mutant):
             return None
-        with suppress(TypeError, AttributeError):
-            return Result.of_json({**known["result"], "where": mutant.place, "diff": mutant.diff})
-        return None
+        return Result.of_json({**known, "where": mutant.place, "diff": mutant.diff})
 
     def add(self, mutant: Mutant, result: Result) -> None:
         """Keep the result of a mutant."""
-        line = {
-            "format": FORMAT,
-            "id": mutant.id,
-            "fingerprint": self._fingerprint(mutant),
-            "result": result.as_json(),
-        }
+        line = {"format": FORMAT, "fingerprint": self._fingerprint(mutant), **result.as_json()}
         self._known[mutant.id] = line
         self._stream.write(_encoded(line))
         self._stream.flush()
@@ -79,7 +72,7 @@ class Journal:
 
 def stored_results(project: Path) -> dict[str, Result]:
     """Return the last result of each mutant of a project, by id."""
-    return {id_: Result.of_json(line["result"]) for id_, line in _read(project / FOLDER / _FILE).items()}
+    return {id_: Result.of_json(line) for id_, line in _read(project / FOLDER / _FILE).items()}
 
 
 def _encoded(line: Mapping[str, Any]) -> bytes:
@@ -89,13 +82,12 @@ def _encoded(line: Mapping[str, Any]) -> bytes:
 def _read(file: Path) -> dict[str, Mapping[str, Any]]:
     """Return the lines by mutant. A damaged one, such as the last one of a killed run, counts as missing."""
     found: dict[str, Mapping[str, Any]] = {}
-    try:
+    lines: list[bytes] = []
+    with suppress(OSError):
         lines = file.read_bytes().splitlines()
-    except OSError:
-        return found
     for text in lines:
         with suppress(ValueError, RecursionError, KeyError, TypeError):
             line = json.loads(text)
-            if line["format"] == FORMAT:
-                found[str(line["id"])] = {"format": FORMAT, "id": line["id"], **line}
+            if line["format"] == FORMAT and "fingerprint" in line:
+                found[Result.of_json(line).id] = line
     return found

@@ -7,7 +7,7 @@ from typing import Final
 
 from harness.mutation.result import Mutation, Result, counts_of, score_of
 from harness.report.formatting import plural
-from harness.source.display import clip, printable
+from harness.source.display import clip
 
 _MOST_SHOWN: Final = 20
 _MOST_LINES: Final = 12
@@ -21,11 +21,6 @@ def shown_score(score: float | None) -> str:
 
 def lines(mutation: Mutation) -> Iterator[str]:
     """Yield the results of mutants, those that nobody noticed in full."""
-    for text in _lines(mutation):
-        yield printable(text, keep_newlines=True)
-
-
-def _lines(mutation: Mutation) -> Iterator[str]:
     left = [each for each in mutation.results if each.outcome == "survived"]
     for result in left[:_MOST_SHOWN]:
         yield from _survivor(result)

@@ -29,13 +29,13 @@ class Unchanged:
         number: its number.
         scenario: the scenario.
         runs: one for each repeat.
-        reads: an answer depends on what a model is told.
+        reads: an answer, or a check, depends on what models are told; or none of them is asked.
     """
 
     number: int
     scenario: Scenario
     runs: Sequence[Run]
-    reads: bool = False
+    reads: bool = True
 
     @property
     def judges(self) -> bool:
@@ -58,11 +58,6 @@ class Unchanged:
                     found.update((path, *path.split("/")))
         return frozenset(found)
 
-    @cached_property
-    def asks(self) -> bool:
-        """True if a model was asked."""
-        return any(call["kind"] in _ASKS for run in self.runs for call in run.outcome.observed.calls)
-
     def reaches(self, mutant: Mutant) -> bool:
         """True if the run reached the part that a mutant changes, or may notice it otherwise."""
         expected = self.scenario.expect.values
@@ -70,7 +65,7 @@ class Unchanged:
             return True
         if any(mention.name in mutant.names for mention in self.scenario.mentions):
             return True
-        if mutant.in_prompt and self.asks and not self.reads:
+        if mutant.in_prompt and not self.reads:
             return False
         return mutant.node is None or mutant.node in self.reached
 
@@ -78,14 +73,16 @@ class Unchanged:
 def unchanged(number: int, scenario: Scenario, projects: Projects) -> Chain[Unchanged]:
     """Run a scenario without any mutant."""
     runs = yield scenario
-    return Unchanged(number, scenario, runs, _reads(scenario, projects))
+    asks = any(call["kind"] in _ASKS for run in runs for call in run.outcome.observed.calls)
+    return Unchanged(number, scenario, runs, not asks or _reads(scenario, projects))
 
 
 def _reads(scenario: Scenario, projects: Projects) -> bool:
-    conditions = [str(each) for each in scenario.expect.values.get("checks", ())]
+    expected = scenario.expect.values
+    conditions = map(str, expected.get("checks", ()))
     return (
         reads_requests(scenario, projects.of(scenario.file))
-        or bool(scenario.expect.values.get("custom"))
+        or bool(expected.get("custom"))
         or any("prompt" in each or "request" in each for each in conditions)
     )
 
