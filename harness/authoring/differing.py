@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from harness.authoring.expected import expectations
 from harness.graph import observe
-from harness.graph.effects import EFFECTS
+from harness.graph.effects import EXPECTED_KINDS
 from harness.graph.trace import Event
 from harness.report.encoding import encode
 from harness.scenario.outcome import Observation
@@ -117,11 +117,11 @@ def _of_calls(before: Observation, after: Observation, given: Mapping[str, Any])
         calls = [
             {call["kind"]: call["name"], "node": call["node"]} | ({} if call["ok"] else {"ok": False})
             for call in before.calls
+            if call["kind"] in EXPECTED_KINDS
         ]
         yield from [{"calls": calls}] if calls else []
-    kinds = [kind for kind, effect in EFFECTS.items() if effect.expected]
     names = [
-        [f"{call['kind']}:{call['name']}" for call in run.calls if call["kind"] in kinds]
+        [f"{call['kind']}:{call['name']}" for call in run.calls if call["kind"] in EXPECTED_KINDS]
         for run in (before, after)
     ]
     for name in dict.fromkeys([*names[0], *names[1]]):

@@ -16,6 +16,7 @@ from harness.scenario import SUFFIXES
 from harness.scenario.case_table import Case, load_cases
 from harness.scenario.cases import CASES
 from harness.scenario.load import merged_scenarios
+from harness.scenario.model import Scenario
 from harness.source.document import read
 
 
@@ -26,11 +27,12 @@ class Written(NamedTuple):
     rows: Mapping[str, Case]
 
 
-def written(file: Path, name: str) -> Written | None:
-    """Return the scenario that has this name in results; None if none is written in the file."""
+def written(scenario: Scenario) -> Written | None:
+    """Return a scenario as its file has it; None if it is none of a scenario file."""
+    file = scenario.file
     try:
         if file.name.endswith(SUFFIXES):
-            return _written(file, file.stat().st_mtime_ns).get(name)
+            return _written(file, file.stat().st_mtime_ns).get(scenario.name)
     except (SourceError, OSError):
         pass
     return None

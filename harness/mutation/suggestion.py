@@ -7,63 +7,44 @@ what differs between both runs ──▶ candidates, the most telling first ─�
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
 from harness.authoring.addition import merged
 from harness.authoring.differing import candidates
 from harness.authoring.rows import Written, for_all_rows, written
-from harness.authoring.writer import mapping_text
-from harness.errors import FormatError
 from harness.mutation.execution import Chain, Run
 from harness.mutation.unchanged import Unchanged
 from harness.report.encoding import encode
 from harness.scenario.cases import filled
 from harness.scenario.checks.run import run_checks
-from harness.scenario.document_expect import CHECKS, Expect
+from harness.scenario.document_expect import CHECKS
 from harness.scenario.model import Expectations, Scenario
 from harness.scenario.outcome import Observation
 from harness.secrets.encodings import has_placeholder
-from harness.source.document import parse, shown_path
-from harness.source.models import validate
+from harness.source.document import shown_path
 
 _MOST_TRIED: Final = 12
 _MOST_SCENARIOS: Final = 3
 _OTHER_SEED: Final = 7919
 
 
-@dataclass(frozen=True)
-class Suggestion:
-    """An expectation that would have noticed a mutant.
-
-    Attributes:
-        of: `FILE::NAME` of the scenario that it is for: of rows of `cases`, the one that has the table.
-        expect: the keys to add or replace.
-    """
-
-    of: str
-    expect: Mapping[str, Any]
-
-    @property
-    def text(self) -> str:
-        """The keys as YAML, to paste below `expect`."""
-        return mapping_text(self.expect)
-
-
 def suggestion(
     differing: Sequence[tuple[Unchanged, Sequence[Run]]],
     runs: Mapping[int, Unchanged],
     with_mutant: Callable[[Scenario], Scenario],
-) -> Chain[Suggestion | None]:
+) -> Chain[tuple[str, Mapping[str, Any]] | None]:
     """Find an expectation that notices a mutant; None if there is none.
+
+    Returned are `FILE::NAME` of the scenario that it is for, which has the table of rows, and the keys to add.
 
     Args:
         differing: the scenarios in which it makes a difference, with its runs.
         runs: the unchanged runs of all scenarios.
         with_mutant: returns a scenario with the mutant.
     """
-    own = [(of, *pair) for pair in differing if (of := _written(pair[0].scenario)) is not None]
+    own = [(of, *pair) for pair in differing if (of := written(pair[0].scenario)) is not None]
     for of, each, made in own[:_MOST_SCENARIOS]:
         scenario = each.scenario.whole()
         for expect, told in islice(_telling(each, made, of, runs), _MOST_TRIED):
@@ -72,12 +53,8 @@ def suggestion(
             for seed in (0, _OTHER_SEED) if each.runs[0].outcome.seeded else (0,):
                 noticed = noticed and _passed((yield replace(stricter, seed=scenario.seed + seed)))
             if noticed:
-                return Suggestion(f"{shown_path(scenario.file)}::{of.name}", told)
+                return f"{shown_path(scenario.file)}::{of.name}", told
     return None
-
-
-def _written(scenario: Scenario) -> Written | None:
-    return written(scenario.file, scenario.name)
 
 
 def _passed(runs: Sequence[Run]) -> bool:
@@ -90,8 +67,8 @@ def _telling(
     """Yield expectations that tell an unchanged run from one with a mutant: as they are, and as the file has them."""
     before, after = each.runs[0].observed, made[0].observed
     for expect in candidates(before, after, (each.runs[0].events, made[0].events), _given(each)):
-        is_telling = not has_placeholder(encode(expect)) and _is_valid(expect)
-        if is_telling and _holds(expect, _given(each), before) and not _holds(expect, _given(each), after):
+        is_whole = not has_placeholder(encode(expect))
+        if is_whole and _holds(expect, _given(each), before) and not _holds(expect, _given(each), after):
             told = expect if not of.rows else next(_of_rows(expect, each, of, runs), None)
             yield from [(expect, told)] if told is not None else []
 
@@ -125,15 +102,6 @@ def with_expectations(scenario: Scenario, expect: Mapping[str, Any]) -> Scenario
     kept = {key: span for key, span in old.spans.items() if key.partition("[")[0] not in expect}
     spans = kept | dict.fromkeys(expect, scenario.span)
     return replace(scenario, expect=replace(old, values=merged(old.values, expect), spans=spans))
-
-
-def _is_valid(expect: Mapping[str, Any]) -> bool:
-    try:
-        document = parse(encode(expect), file="expect", json=True, error=FormatError)
-        validate(Expect, document, error=FormatError)
-    except FormatError:
-        return False
-    return True
 
 
 def _holds(expect: Mapping[str, Any], given: Mapping[str, Any], observed: Observation) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Final
 
+from harness.authoring.writer import mapping_text
 from harness.dialects.load import load_graph
 from harness.errors import SourceError
 from harness.graph.model import Graph
@@ -76,7 +77,8 @@ def trial(mutant: Mutant, runs: Mapping[int, Unchanged], projects: Projects) -> 
     if proposed is None:
         what = f": {difference.what} differs" if difference is not None else ""
         return replace(found, suggestion=f"no expectation can see it{what}")
-    return replace(found, suggestion=proposed.text, suggested_for=proposed.of, expect=proposed.expect)
+    of, expect = proposed
+    return replace(found, suggestion=mapping_text(expect), suggested_for=of, expect=expect)
 
 
 def _differ(one: Run, other: Run) -> bool:
