@@ -128,8 +128,9 @@ def _edges(graph: Graph) -> list[tuple[str, str, str | None]]:
 # ---------------------------------------------------------------- what a suite does not provoke
 
 _UNREAD: Final = (
-    "no stub or recording reads the prompt: give a stub a condition such as "
-    '`when: request.messages[0].content.contains("…")`, or record the scenario'
+    "no stub or recording reads the prompt, and no check does: give a stub a condition such as `when: "
+    'request.messages[0].content.contains("…")`, a check one such as `that: calls[0].request.messages[0].content'
+    '.contains("…")`, or record the scenario'
 )
 
 

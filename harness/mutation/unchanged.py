@@ -99,15 +99,15 @@ def agents_of(runs: Iterable[Unchanged]) -> list[Agent]:
 
 def _seen(runs: Iterable[Unchanged]) -> Seen:
     seen = Seen()
-    for each in runs:
-        for run in each.runs:
-            _note_writes(seen, run.events)
-            seen.shape, seen.dialect = run.outcome.shape, run.outcome.dialect
-            called = (call for call in run.outcome.observed.calls if call["kind"] == "tool")
-            seen.tools.update(dict.fromkeys((str(call["node"]), call["name"]) for call in called))
-            state = run.outcome.observed.state
-            for key, value in state.items() if isinstance(state, dict) else ():
-                seen.lists |= {key: None} if isinstance(value, list) else {}
+    for run in (run for each in runs for run in each.runs):
+        observed = run.outcome.observed
+        seen.shape, seen.dialect = run.outcome.shape, run.outcome.dialect
+        seen.tools |= {
+            (str(call["node"]), call["name"]): None for call in observed.calls if call["kind"] == "tool"
+        }
+        if isinstance(observed.state, dict):
+            seen.lists |= {key: None for key, value in observed.state.items() if isinstance(value, list)}
+        _note_writes(seen, run.events)
     return seen
 
 
@@ -115,17 +115,14 @@ def _note_writes(seen: Seen, events: Sequence[Event]) -> None:
     """Note the keys that nodes wrote. Some write the whole state: what they leave as it was does not count."""
     known: dict[str, Any] = {}
     for event in events:
-        if event["event"] in ("call", "node_pause"):
-            path = f"{event.get('graph') or ''}{event['node']}"
+        kind, graph = event["event"], event.get("graph") or ""
+        if kind in ("call", "node_pause"):
+            path = f"{graph}{event['node']}"
             seen.acting.update((path, path.partition("/")[0]))
-        written = event.get("update") if event["event"] == "node_end" else event.get("value")
-        if (
-            event.get("graph")
-            or event["event"] not in ("node_end", "input", "resume")
-            or not isinstance(written, dict)
-        ):
+        written = event.get("update" if kind == "node_end" else "value")
+        if graph or kind not in ("node_end", "input", "resume") or not isinstance(written, dict):
             continue
-        if event["event"] == "node_end":
+        if kind == "node_end":
             new = [str(key) for key, value in written.items() if key not in known or known[key] != value]
             seen.keys.setdefault(event["node"], {}).update(dict.fromkeys(new))
         known.update(written)
