@@ -93,27 +93,22 @@ class Session:
         status = self._workers.status if self._workers is not None else None
         progress = Progress(open_console(), total, calls=status)
         runs = run_chains(chains, self._projects, self._selection.scenarios, self._workers)
-        try:
-            with closing(runs) as ended:
-                for each in ended:
-                    yield each
-                    progress.add("failed" if getattr(each, "outcome", "") == "survived" else "passed")
-                    self._interruption.raise_if_requested()
-        finally:
-            progress.stop()
+        with ExitStack() as stack:
+            stack.callback(progress.stop)
+            for each in stack.enter_context(closing(runs)):
+                yield each
+                progress.add("failed" if getattr(each, "outcome", "") == "survived" else "passed")
+                self._interruption.raise_if_requested()
 
     def _run_unchanged(self, mutation: Mutation) -> None:
         glob = self._plan.glob
         scenarios = [each for each in self._selection.scenarios if each.skip is None]
+        told = "all scenarios are skipped"
         if glob is not None:
             scenarios = [each for each in scenarios if is_named(each.manifests[0], [glob])]
+            told = f"no manifest that the scenarios run matches '{glob}'"
         if not scenarios and self._plan.changed is None:
-            text = (
-                f"no manifest that the scenarios run matches '{glob}'"
-                if glob
-                else "all scenarios are skipped"
-            )
-            raise FormatError(Problem("no-scenarios", text))
+            raise FormatError(Problem("no-scenarios", told))
         chains = (unchanged(at, each, self._projects) for at, each in enumerate(scenarios))
         found = {each.number: each for each in self._ended(chains, len(scenarios))}
         self._runs = dict(sorted(found.items()))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from harness.dialects.dialect import Dialect
 from harness.dialects.load import files_read, load_prompts
@@ -36,19 +36,20 @@ from harness.source.edited_documents import DOCUMENTS, EditedDocuments
 from harness.variants.application import main_manifest
 
 _SENTENCE: Final = re.compile(r"(?<=[.!?])[ \t]+(?=\S)|\n+")
-_TOLD: Final = {
-    "skip": ("skipped", "runs\n+ is skipped: its update is empty"),
-    "twice": ("twice", "runs once\n+ runs twice"),
-    "drop": ("dropped", "writes {0}\n+ does not write {0}"),
-    "overwrite": (
-        "overwritten",
-        "what is written is merged into the value\n+ what is written replaces the value",
+_FAULTS: Final = {
+    "skip": ("node", "skipped", "runs\n+ is skipped: its update is empty"),
+    "twice": ("node", "twice", "runs once\n+ runs twice"),
+    "drop": ("state", "dropped", "writes {0}\n+ does not write {0}"),
+    "overwrite": ("state", "overwritten", "merges what is written\n+ is replaced by what is written"),
+    "append": ("state", "appended", "is replaced by what is written\n+ has what is written appended"),
+    "reroute": (
+        "route",
+        "swapped",
+        "leads to {0}, or to {1}\n+ leads to {1} instead of {0}, and the reverse",
     ),
-    "append": ("appended", "what is written replaces the value\n+ what is written is appended to the value"),
-    "reroute": ("swapped", "leads to {0}, or to {1}\n+ leads to {1} instead of {0}, and the reverse"),
-    "without": ("dropped", "has the tool {0}\n+ lacks it"),
+    "without": ("call", "dropped", "has the tool {0}\n+ lacks it"),
 }
-"""By the kind of a fault, its name in ids, and its diff."""
+"""By the kind of a fault of a graph: the operator, its name in ids, and its diff."""
 _OF_FIELDS: Final = ("overwrite", "append")
 
 
@@ -83,14 +84,6 @@ def mutants(
     return in_order
 
 
-class _Found(NamedTuple):
-    """A fault of a graph, with its operator, and what follows the node or field in its id."""
-
-    operator: str
-    fault: Fault
-    names: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True)
 class _Source:
     """An agent with its files."""
@@ -117,12 +110,12 @@ class _Source:
         except SourceError:  # its runs say so
             return
         nodes, fields = self._lines(NODES), self._lines(FIELDS)
-        of_graph = self._of_app() if isinstance(graph, NativeGraph) else self._of_graph(graph, fields)
+        faults = self._of_app() if isinstance(graph, NativeGraph) else self._of_graph(graph, fields)
         spans = {node.name: node.span for node in graph.nodes}
-        for found in of_graph:
-            if found.operator in self.operators:
-                lines = fields if found.fault.kind in _OF_FIELDS else nodes
-                yield self._in_graph(found, lines.get(found.fault.name, (1, 1)), spans)
+        for fault in faults:
+            if _FAULTS[fault.kind][0] in self.operators:
+                lines = fields if fault.kind in _OF_FIELDS else nodes
+                yield self._in_graph(fault, lines.get(fault.name, (1, 1)), spans)
 
     @cached_property
     def _main(self) -> Path:
@@ -172,7 +165,7 @@ class _Source:
         for prompt in listed:
             span, file = prompt.where, real_path(Path(prompt.where.file))
             owner = prompt.id.partition(".")[0]
-            is_of_node = file.suffix != ".py" and owner in self.agent.seen.keys and owner != prompt.id
+            is_of_node = file.suffix != ".py" and owner in self.agent.keys and owner != prompt.id
             for name, new in _prompt_changes(prompt.text):
                 files = EditedDocuments(self.dialect.yaml)
                 files.write_text(span, prompt.text, new)
@@ -187,41 +180,39 @@ class _Source:
                     in_prompt=True,
                 )
 
-    def _in_graph(self, found: _Found, lines: tuple[int, int], spans: dict[str, Span | None]) -> Mutant:
-        fault = found.fault
+    def _in_graph(self, fault: Fault, lines: tuple[int, int], spans: dict[str, Span | None]) -> Mutant:
         is_field, keys = fault.kind in _OF_FIELDS, fault.key.split("\n")
-        name, diff = _TOLD[fault.kind]
-        at = f"{relative_path(self._main, self.root)}:{'/'.join((fault.name, *found.names))}"
+        operator, name, diff = _FAULTS[fault.kind]
+        path = "/".join(filter(None, (fault.name, keys[0])))
         where = None if is_field else spans.get(fault.name)
         return Mutant(
-            id=f"{found.operator}:{at}:{name}",
-            operator=found.operator,
+            id=f"{operator}:{relative_path(self._main, self.root)}:{path}:{name}",
+            operator=operator,
             where=where or Span(shown_path(str(self._main).partition(":")[0]), lines[0], 1),
-            lines=(lines[0], lines[1]),
+            lines=lines,
             diff=f"  {'field' if is_field else 'node'} {fault.name}\n- {diff.format(*keys)}\n",
             changes=Changes(patched=self._main, faults=(fault,)),
             node=None if is_field else fault.name,
-            route=(fault.name, *keys[:1]) if fault.kind == "reroute" else (),
-            repeats=fault.kind == "twice" and fault.name not in self.agent.seen.acting,
+            route=(fault.name, keys[0]) if fault.kind == "reroute" else (),
+            repeats=fault.kind == "twice" and fault.name not in self.agent.acting,
         )
 
-    def _of_graph(self, graph: Graph, fields: Collection[str]) -> Iterator[_Found]:
-        seen = self.agent.seen
+    def _of_graph(self, graph: Graph, fields: Collection[str]) -> Iterator[Fault]:
+        seen = self.agent
         for node in graph.nodes:
-            yield _Found("node", Fault("skip", node.name))
-            yield _Found("node", Fault("twice", node.name))
-            for key in seen.keys.get(node.name, ()) if graph.dialect not in WRITES_KEYS else ():
-                yield _Found("state", Fault("drop", node.name, key), (key,))
+            yield from (Fault("skip", node.name), Fault("twice", node.name))
+            if graph.dialect not in WRITES_KEYS:
+                yield from (Fault("drop", node.name, key) for key in seen.keys.get(node.name, ()))
         for channel in graph.channels:
             if channel.name in fields and (channel.reducer is not None or channel.name in seen.lists):
-                yield _Found("state", Fault("overwrite" if channel.reducer else "append", channel.name))
+                yield Fault("overwrite" if channel.reducer else "append", channel.name)
 
-    def _of_app(self) -> Iterator[_Found]:
+    def _of_app(self) -> Iterator[Fault]:
         """Yield the faults of an app, whose graph its unchanged runs showed."""
-        seen = self.agent.seen
+        seen = self.agent
         for name in seen.shape.get("nodes", ()) if seen.dialect == "langgraph" else ():
-            yield _Found("node", Fault("skip", name))
-            yield from [_Found("node", Fault("twice", name))] if name in seen.acting else []
+            yield Fault("skip", name)
+            yield from [Fault("twice", name)] if name in seen.acting else []
         targets: dict[str, dict[str, None]] = {}
         for branch in seen.shape.get("branches", ()):
             edge, _, label = branch.rstrip("]").partition(" [")
@@ -229,10 +220,8 @@ class _Source:
             if label != COMMAND:
                 targets.setdefault(source, {})[target] = None
         for source, ends in targets.items():
-            for pair in pairwise(ends):
-                yield _Found("route", Fault("reroute", source, "\n".join(pair)), pair[:1])
-        for node, tool in seen.tools:
-            yield _Found("call", Fault("without", node, tool), (tool,))
+            yield from (Fault("reroute", source, "\n".join(pair)) for pair in pairwise(ends))
+        yield from (Fault("without", node, tool) for node, tool in seen.tools)
 
     def _lines(self, patterns: dict[str, str]) -> dict[str, tuple[int, int]]:
         """Return the first and the last line of what the manifest declares, by name."""

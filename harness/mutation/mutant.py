@@ -12,10 +12,12 @@ from harness.scenario.model import Scenario
 
 
 @dataclass
-class Seen:
-    """The facts that the unchanged runs of an agent showed.
+class Agent:
+    """An agent that scenarios run, and what their unchanged runs showed.
 
     Attributes:
+        scenario: one of them.
+        users: the numbers of all of them.
         keys: the keys that each node wrote.
         lists: the fields that hold lists.
         shape: the graph, as in results.
@@ -24,27 +26,14 @@ class Seen:
         acting: the nodes that called or asked something.
     """
 
+    scenario: Scenario
+    users: tuple[int, ...]
     keys: dict[str, dict[str, None]] = field(default_factory=dict)
     lists: dict[str, None] = field(default_factory=dict)
     shape: Mapping[str, Any] = field(default_factory=dict)
     dialect: str = ""
     tools: dict[tuple[str, str], None] = field(default_factory=dict)
     acting: set[str] = field(default_factory=set)
-
-
-@dataclass(frozen=True)
-class Agent:
-    """An agent that scenarios run.
-
-    Attributes:
-        scenario: one of them.
-        users: the numbers of all of them.
-        seen: what their runs showed.
-    """
-
-    scenario: Scenario
-    users: tuple[int, ...]
-    seen: Seen = field(default_factory=Seen)
 
 
 @dataclass(frozen=True)

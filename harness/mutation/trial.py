@@ -51,12 +51,10 @@ def trial(mutant: Mutant, runs: Mapping[int, Unchanged], projects: Projects) -> 
         outcome = _unrun(mutant, users, projects) or "no_coverage"
         missing = _UNREAD if mutant.in_prompt and users else _unprovoked(mutant, reached=False)
         return replace(found, outcome=outcome, suggestion=missing)
-    ran: list[str] = []
     differing: list[tuple[Unchanged, Sequence[Run]]] = []
     for each in reached:
         made = yield with_mutant(each.scenario, mutant, each.real_timeout_s)
-        ran.append(each.scenario.id)
-        found = replace(found, scenarios=tuple(ran))
+        found = replace(found, scenarios=(*found.scenarios, each.scenario.id))
         if any(run.outcome.observed.status == "invalid" for run in made):
             return replace(found, outcome="invalid")
         for run in made:

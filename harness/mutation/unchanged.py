@@ -10,7 +10,7 @@ from typing import Any, Final
 from harness.graph.model import START
 from harness.graph.trace import Event
 from harness.mutation.execution import Chain, Run
-from harness.mutation.mutant import Agent, Mutant, Seen
+from harness.mutation.mutant import Agent, Mutant
 from harness.scenario.model import Scenario
 from harness.settings import Projects
 from harness.variants.independence import reads_requests
@@ -94,35 +94,34 @@ def agents_of(runs: Iterable[Unchanged]) -> list[Agent]:
         scenario, outcome = each.scenario, each.runs[0].outcome
         key = (scenario.manifests, scenario.dialect, scenario.agent, outcome.agent)
         found.setdefault(key, []).append(each)
-    return [Agent(of[0].scenario, tuple(each.number for each in of), _seen(of)) for of in found.values()]
+    return [_agent(of) for of in found.values()]
 
 
-def _seen(runs: Iterable[Unchanged]) -> Seen:
-    seen = Seen()
-    for run in (run for each in runs for run in each.runs):
+def _agent(of: Sequence[Unchanged]) -> Agent:
+    agent = Agent(of[0].scenario, tuple(each.number for each in of))
+    for run in (run for each in of for run in each.runs):
         observed = run.outcome.observed
-        seen.shape, seen.dialect = run.outcome.shape, run.outcome.dialect
-        seen.tools |= {
-            (str(call["node"]), call["name"]): None for call in observed.calls if call["kind"] == "tool"
-        }
+        agent.shape, agent.dialect = run.outcome.shape, run.outcome.dialect
+        called = ((str(call["node"]), call["name"]) for call in observed.calls if call["kind"] == "tool")
+        agent.tools |= dict.fromkeys(called)
         if isinstance(observed.state, dict):
-            seen.lists |= {key: None for key, value in observed.state.items() if isinstance(value, list)}
-        _note_writes(seen, run.events)
-    return seen
+            agent.lists |= {key: None for key, value in observed.state.items() if isinstance(value, list)}
+        _note_writes(agent, run.events)
+    return agent
 
 
-def _note_writes(seen: Seen, events: Sequence[Event]) -> None:
+def _note_writes(agent: Agent, events: Sequence[Event]) -> None:
     """Note the keys that nodes wrote. Some write the whole state: what they leave as it was does not count."""
     known: dict[str, Any] = {}
     for event in events:
         kind, graph = event["event"], event.get("graph") or ""
         if kind in ("call", "node_pause"):
             path = f"{graph}{event['node']}"
-            seen.acting.update((path, path.partition("/")[0]))
+            agent.acting.update((path, path.partition("/")[0]))
         written = event.get("update" if kind == "node_end" else "value")
         if graph or kind not in ("node_end", "input", "resume") or not isinstance(written, dict):
             continue
         if kind == "node_end":
             new = [str(key) for key, value in written.items() if key not in known or known[key] != value]
-            seen.keys.setdefault(event["node"], {}).update(dict.fromkeys(new))
+            agent.keys.setdefault(event["node"], {}).update(dict.fromkeys(new))
         known.update(written)
