@@ -149,8 +149,11 @@ def _terms(before: Sequence[Event], after: Sequence[Event]) -> Iterator[str]:
 
 def _argument_terms(at: str, before: Any, after: Any) -> Iterator[str]:
     for name, value in before.items() if isinstance(before, Mapping) else ():
-        if not isinstance(after, Mapping) or value != after.get(name, _ABSENT):
+        other = after.get(name, _ABSENT) if isinstance(after, Mapping) else _ABSENT
+        if value != other:
             key = _cel(name)
+            if isinstance(value, Mapping) and isinstance(other, Mapping):
+                yield from _argument_terms(f"{at}[{key}]", value, other)
             yield f"{key} in {at} && {at}[{key}] == {_cel(value)}"
 
 

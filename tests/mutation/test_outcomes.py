@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.authoring.differing import candidates
+from harness.graph.trace import Event
 from harness.mutation.result import Result, score_of
 from harness.scenario.outcome import Observation
 from tests.mutation.conftest import AGENT, SUITE, Invoke, Mutate
@@ -159,6 +160,16 @@ def test_the_report_has_the_graph_with_figures_and_all_data(mutate: Mutate) -> N
     written = json.loads(Path("out/mutation.json").read_text())
     assert written["format"] == "harness-mutate/1"
     assert written["score"] == pytest.approx(found["score"])
+
+
+def test_of_an_argument_that_is_a_mapping_the_part_that_differs_is_expected() -> None:
+    def events(why: str) -> list[Event]:
+        args = {"case": {"id": "c-7f3a", "why": why}}
+        return [{"event": "call", "kind": "tool", "name": "note", "node": "n", "request": {"args": args}}]
+
+    found = candidates(Observation(), Observation(), (events("late"), events("lost")), {})
+    condition = "'why' in calls[0].args['case'] && calls[0].args['case']['why'] == 'late'"
+    assert next(found) == {"checks": [{"that": condition}]}
 
 
 ROWS = """\
