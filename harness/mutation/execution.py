@@ -39,7 +39,7 @@ class Run(NamedTuple):
 
     @property
     def observed(self) -> Observation:
-        """What expectations are checked on: with what models were asked."""
+        """The observation with what models were asked, as expectations are checked on it."""
         made = (event["request"] for event in self.events if event["event"] == "call")
         calls = [
             {**call, "request": observe.model_request(request)} if call["kind"] == "llm" else call

@@ -15,7 +15,7 @@ from harness.source.python_texts import with_text
 from harness.source.yaml import Version
 
 DOCUMENTS: Final = (".yaml", ".yml", ".json", ".toml")
-"""How the names of documents end."""
+"""The endings of names of documents."""
 
 
 class EditedDocuments:
