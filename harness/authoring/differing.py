@@ -183,7 +183,7 @@ def _sentences(text: str) -> Iterator[str]:
         if len(sentence) > _LONG and " " in sentence[:_LONG]:
             yield sentence[:_LONG].rpartition(" ")[0]
             yield sentence[-_LONG:].partition(" ")[2]
-        if sentence:
+        if any(map(str.isalnum, sentence)):
             yield sentence
 
 

@@ -172,6 +172,17 @@ def test_of_an_argument_that_is_a_mapping_the_part_that_differs_is_expected() ->
     assert next(found) == {"checks": [{"that": condition}]}
 
 
+def test_what_a_prompt_is_expected_to_have_is_more_than_punctuation() -> None:
+    def events(text: str) -> list[Event]:
+        request = {"messages": [{"type": "system", "content": text}], "params": {}, "tools": []}
+        return [{"event": "call", "kind": "llm", "name": "m", "node": "n", "request": request}]
+
+    found = candidates(Observation(), Observation(), (events("}\nKeep it short."), events("")), {})
+    assert next(found) == {
+        "checks": [{"that": "calls[0].request.messages[0].content.contains('Keep it short.')"}]
+    }
+
+
 ROWS = """\
 harness: 1
 manifest: desk.yaml
