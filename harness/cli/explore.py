@@ -17,6 +17,7 @@ from harness.cli.options import (
     Parsed,
     chosen_settings,
     cluster_option,
+    env_option,
     jobs_option,
     path_option,
     words_option,
@@ -83,6 +84,7 @@ def _faults(text: str) -> tuple[str, ...]:
 )
 @jobs_option
 @cluster_option
+@env_option
 @path_option("--out", metavar="DIR", help="Folder for the scenarios of findings (default: scenarios/found).")
 @path_option("--cover", metavar="FILE", help="Write the fewest scenarios that take all that was reached.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the result as JSON; - is standard output.")
@@ -96,6 +98,7 @@ def command(
     faults: tuple[str, ...] | None,
     jobs: int | None,
     cluster: str | None,
+    env: dict[str, str],
     out: Path | None,
     cover: Path | None,
     json_file: str | None,
@@ -119,7 +122,8 @@ def command(
     from harness.explore.exploration import explore
     from harness.explore.report import Report, as_json
 
-    projects, report = Projects(chosen=chosen_settings(cluster=cluster)), Report(quiet=json_file == "-")
+    projects = Projects(chosen=chosen_settings(cluster=cluster), given_env=env)
+    report = Report(quiet=json_file == "-")
     try:
         subjects = list(_subjects(targets, agent, words, projects))
     except ManifestError as error:

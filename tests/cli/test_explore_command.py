@@ -189,6 +189,14 @@ def test_faults_that_nothing_takes_up_are_found_beside_handling_or_when_asked_fo
     assert [each["type"] for each in asked["findings"]].count("unhandled-fault") == 1
 
 
+def test_a_variable_of_the_manifest_is_given_on_the_command_line(agent: Any, invoke: Invoke) -> None:
+    text = agent(SOUND).read_text()
+    Path("desk.yaml").write_text(text.replace("model_name: parrot", 'model_name: "${MODEL}"'))
+
+    assert invoke("explore", "desk.yaml", "--runs", "8").exit_code == 3
+    assert invoke("explore", "desk.yaml", "--runs", "8", "--env", "MODEL=parrot").exit_code == 0
+
+
 # ---------------------------------------------------------------- a first suite
 
 
