@@ -5,18 +5,28 @@ streams (search.py) ─▶ one finding for each cause, the smallest ─▶ short
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from harness.explore.attempt import STREAMS, Feature, Plan
 from harness.explore.cover import suite
-from harness.explore.findings import Finding, confirmed, still_shown, unconfirmed, written
+from harness.explore.findings import (
+    Again,
+    Finding,
+    confirmed,
+    earlier,
+    identity,
+    known_before,
+    unconfirmed,
+    written,
+)
 from harness.explore.known import Known
 from harness.explore.search import Cover, Found, Reached
-from harness.explore.streams import run_tasks
+from harness.explore.streams import Told, run_tasks
 from harness.explore.subject import Subject
 from harness.explore.unreached import Unreached, coverage, unreached
 from harness.explore.written import Keys
@@ -38,13 +48,13 @@ class Merged:
     reached: dict[int, Reached] = field(default_factory=dict)
     covers: list[Cover] = field(default_factory=list)
 
-    def add(self, told: Found | Reached | Cover) -> None:
+    def add(self, told: Told) -> None:
         """Take over what a stream tells."""
         if isinstance(told, Found):
             self.found.setdefault(told.breach.key, []).append(told)
         elif isinstance(told, Cover):
             self.covers.append(told)
-        else:
+        elif isinstance(told, Reached):
             self.reached[told.stream] = told
 
     @property
@@ -129,23 +139,27 @@ def explore(
     plan = replace(plan, laws=subject.laws, keeps_covers=cover is not None)
     known, merged, done, began = Known.of(subject, project), Merged(), Explored(subject), real.monotonic()
 
-    def tell(told: Found | Reached | Cover) -> None:
+    do = partial(run_tasks, subject.scenario, plan, projects, open_executor)
+
+    def tell(told: Told) -> None:
         merged.add(told)
         watch(subject, merged)
 
-    with _until_interrupted(done):
-        done.findings += still_shown(known, subject, out)
-        done.problems += run_tasks(range(STREAMS), subject.scenario, plan, projects, open_executor, tell)
-    done.seconds = real.monotonic() - began
-    found = {each.breach.key: each for each in merged.smallest()}
-
-    def take(told: Found | Reached | Cover) -> None:
-        if isinstance(told, Found):
+    def take(told: Told) -> None:
+        if isinstance(told, Again):
+            done.findings.append(known_before(told, known, subject, out))
+        elif isinstance(told, Found):
             found[told.breach.key] = told
 
     with _until_interrupted(done):
-        run_tasks(list(found.values()), subject.scenario, plan, projects, open_executor, take)
-    _settle(found.values(), done, out)
+        do(list(earlier(known, subject, out)), take)
+        done.problems += do(range(STREAMS), tell)
+    done.seconds = real.monotonic() - began
+    shown = {each.id for each in done.findings}
+    found = {each.breach.key: each for each in merged.smallest() if identity(each.breach) not in shown}
+    with _until_interrupted(done):
+        do(list(found.values()), take)
+    _settle([unconfirmed(each, subject, out) for each in found.values()], done)
     kept = known.scenarios if done.interrupted else {}
     known.write({**kept, **{each.id: each.keys for each in done.findings if not each.reason}})
     done.findings = [each if each.reason else written(each, subject) for each in done.findings]
@@ -165,18 +179,11 @@ def _until_interrupted(done: Explored) -> Iterator[None]:
         done.interrupted, progress.stopped = True, False  # what follows may be interrupted again
 
 
-def _settle(found: Iterable[Found], done: Explored, out: Path) -> None:
+def _settle(left: list[Finding], done: Explored) -> None:
     """Add what was found to the findings, with its scenario. What is none after all is noted."""
-    before = {each.id: each for each in done.findings}
-    left = [unconfirmed(each, done.subject, out) for each in found]
-    done.findings = [each for each in done.findings if each.id not in {new.id for new in left}]
     with _until_interrupted(done):
         while left:
-            known = before.get(left[0].id)
-            finding = (
-                replace(left[0], keys=known.keys, reason="") if known else confirmed(left[0], done.subject)
-            )
-            if finding is None:
+            if (finding := confirmed(left[0], done.subject)) is None:
                 done.notes.append(f"it ends after all, beyond the limit of a search: {left[0].breach.cause}")
             else:
                 done.findings.append(finding)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -16,11 +17,14 @@ from harness.explore.search import Found
 from harness.explore.subject import Subject
 from harness.explore.written import Keys, forever, keys_of, shortened
 from harness.graph.effects import EFFECTS
+from harness.graph.model import Graph
 from harness.report.traces import restored
 from harness.scenario import SUFFIXES
 from harness.scenario.load import load_file
+from harness.scenario.model import Exploration, Scenario
 from harness.scenario.outcome import Outcome
 from harness.scenario.run import run_scenario
+from harness.settings import Settings, Traces
 from harness.source.display import clip
 
 
@@ -83,7 +87,7 @@ def confirmed(finding: Finding, subject: Subject) -> Finding | None:
     def why_not(keys: Keys, times: int = 1) -> str:
         """Return what a scenario does instead of showing it; "" if it shows it."""
         try:
-            outcome = subject.trial(finding.file, {**keys, "allow_unused": True}, times=times)
+            outcome = subject.trial(finding.file, {**keys, "allow_unused": True}, times)
         except SourceError as error:
             return f"its scenario is not valid: {str(error).splitlines()[0]}"
         if shows(outcome, broken):
@@ -126,20 +130,43 @@ def shows(outcome: Outcome, broken: Breach) -> bool:
     return any(not each.passed and check_of(each, broken.expect) for each in outcome.checks)
 
 
-def still_shown(known: Known, subject: Subject, out: Path) -> Iterator[Finding]:
-    """Yield the findings of earlier explorations that the agent still shows."""
+@dataclass(frozen=True)
+class Earlier:
+    """A finding of an earlier exploration, whose scenario is run again."""
+
+    id: str
+    scenario: Scenario
+
+
+@dataclass(frozen=True)
+class Again:
+    """An earlier finding that the agent still shows."""
+
+    id: str
+    breach: Breach
+
+
+def earlier(known: Known, subject: Subject, out: Path) -> Iterator[Earlier]:
+    """Yield the findings of earlier explorations, as far as their scenarios are still valid."""
     for id_, keys in known.scenarios.items():
-        file = _file(id_, subject, out)
-        try:
-            outcome = subject.trial(file, keys)
-        except SourceError:
-            continue
-        events = [*restored(outcome.events)]
-        broken = breach(
-            outcome.observed, subject.graph, events, subject.laws, id_.startswith("unhandled-fault")
-        )
-        if outcome.verdict == "failed" and broken is not None and identity(broken) == id_:
-            yield Finding(id_, broken, keys, 0, 0.0, file, "")
+        times = _MUCH_LONGER if id_.startswith("endless") else 1
+        with suppress(SourceError):
+            yield Earlier(id_, subject.unwritten(_file(id_, subject, out), keys, times))
+
+
+def tried_again(one: Earlier, settings: Settings, graph: Graph, laws: Exploration) -> Again | None:
+    """Run the scenario of an earlier finding; None if the agent does not show it any more."""
+    [outcome] = run_scenario(one.scenario, replace(settings, traces=Traces.ALL))
+    events, has_faults = [*restored(outcome.events)], one.id.startswith("unhandled-fault")
+    broken = breach(outcome.observed, graph, events, laws, has_faults)
+    is_same = outcome.verdict == "failed" and broken is not None and identity(broken) == one.id
+    return Again(one.id, broken) if is_same and broken is not None else None
+
+
+def known_before(again: Again, known: Known, subject: Subject, out: Path) -> Finding:
+    """Return an earlier finding that the agent still shows."""
+    keys, file = known.scenarios[again.id], _file(again.id, subject, out)
+    return Finding(again.id, again.breach, keys, 0, 0.0, file, "")
 
 
 def _file(id_: str, subject: Subject, out: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Runs the streams of a search, and shrinks what they find: here, or in several worker processes.
+"""Tries what is known, runs the streams of a search, and shrinks what they find: here, or in worker processes.
 
 An app is imported in a process of its own for each task.
 """
@@ -14,23 +14,26 @@ from typing import Any
 from harness.dialects.load import load_graph
 from harness.errors import ManifestError, SourceError, WorkerDied
 from harness.explore.attempt import Attempts, Plan
-from harness.explore.search import Cover, Found, Reached, Stream, Tell, shrunk
+from harness.explore.findings import Again, Earlier, tried_again
+from harness.explore.search import Cover, Found, Reached, Stream, shrunk
 from harness.scenario import app_process
 from harness.scenario.model import Scenario, load_request
 from harness.scenario.outcome import Outcome
 from harness.settings import Projects, Settings
 from harness.workers.executor import OpenExecutor
 
-Task = int | Found
-"""The number of a stream to search, or what is to be shrunk."""
+Task = int | Found | Earlier
+"""The number of a stream to search, what is to be shrunk, or what is tried again."""
+Told = Reached | Cover | Found | Again
+Tell = Callable[[Told], None]
 
 
 def run_tasks(
-    tasks: Sequence[Task],
     scenario: Scenario,
     plan: Plan,
     projects: Projects,
     open_executor: OpenExecutor,
+    tasks: Sequence[Task],
     tell: Tell,
 ) -> list[str]:
     """Do these tasks, tell what they find and have done, and return why some of them ended before.
@@ -44,7 +47,7 @@ def run_tasks(
     def receive(told: Any) -> None:
         if isinstance(told, ManifestError):
             raise told
-        if isinstance(told, Found | Reached | Cover):
+        if isinstance(told, Told):
             tell(told)
         else:  # an error, its text, or the outcome of a process that died
             error = told.observed.error if isinstance(told, Outcome) else None
@@ -93,6 +96,10 @@ def _silently(do: Callable[[Tell], None], tell: Tell) -> None:
 def _do(plan: Plan, task: Task, scenario: Scenario, settings: Settings, tell: Callable[[Any], None]) -> None:
     try:
         graph = load_graph(load_request(scenario, settings), scenario.dialect)
+        if isinstance(task, Earlier):
+            if (again := tried_again(task, settings, graph, plan.laws)) is not None:
+                tell(again)
+            return
         attempts = Attempts(scenario, settings, graph, plan)
         if isinstance(task, Found):
             tell(shrunk(task, attempts))

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from harness.authoring.setting import Setting, keys_of_scenario, world_of_scenario
 from harness.authoring.target import Target
-from harness.authoring.trial import run_trial
-from harness.authoring.writer import file_text
+from harness.authoring.trial import unwritten
 from harness.dialects.registry import agents_of
 from harness.errors import FormatError, Problem
 from harness.explore.written import Keys
@@ -19,13 +18,13 @@ from harness.graph.model import Graph
 from harness.graph.trace import Event
 from harness.scenario import SUFFIXES
 from harness.scenario.app_process import graph_outside_runs
-from harness.scenario.load import load_file
 from harness.scenario.model import Exploration, Scenario
 from harness.scenario.outcome import Outcome
 from harness.scenario.real_limit import progress
-from harness.settings import Projects, Settings
+from harness.scenario.run import run_scenario
+from harness.settings import Projects, Settings, Traces
 from harness.source.display import did_you_mean
-from harness.source.document import parse, shown_path
+from harness.source.document import shown_path
 from harness.units import instant_text
 
 PATIENCE_S: Final = 86_400.0
@@ -86,15 +85,23 @@ class Subject:
         """Return the other keys of a file with its scenarios."""
         return {"harness": 1, "manifest": self._setting.manifest_from(file.parent)}
 
-    def trial(self, file: Path, keys: Keys, *, times: int = 1) -> Outcome:
-        """Return the outcome of a scenario as if the file had it, with so many times the visits of a search.
+    def unwritten(self, file: Path, keys: Keys, times: int = 1) -> Scenario:
+        """Return a scenario as if the file had it, which may have so many times the visits of a search.
+
+        Raises:
+            SourceError: it is not valid.
+        """
+        most = times * most_visits(self.graph)
+        return replace(unwritten(file, self.head(file), keys, self.settings), most_visits=most)
+
+    def trial(self, file: Path, keys: Keys, times: int = 1) -> Outcome:
+        """Return the outcome of such a scenario.
 
         Raises:
             SourceError: it is not valid.
             KeyboardInterrupt: it was asked to end.
         """
-        most = times * most_visits(self.graph)
-        [outcome] = run_trial(file, self.head(file), keys, self.settings, most_visits=most)
+        [outcome] = run_scenario(self.unwritten(file, keys, times), replace(self.settings, traces=Traces.ALL))
         progress.raise_if_stopped()
         return outcome
 
@@ -125,11 +132,8 @@ def of_manifest(manifest: Path, agent: str | None, projects: Projects) -> Iterat
         keys = {"agent": name} if name else {}
         file = manifest.with_name(manifest.name.partition(":")[0] + SUFFIXES[0])
         settings = projects.around(manifest.parent.resolve())
-        head = {"harness": 1, "manifest": manifest.name}
-        text = file_text(head, [{"name": f"explored {name or ''}".strip(), **keys}])
-        document = parse(text, file=shown_path(file), yaml="1.2", error=FormatError)
-        [scenario] = load_file(file, settings, document=document).scenarios
-        scenario = replace(scenario, timeout_s=PATIENCE_S)
+        head, named = {"harness": 1, "manifest": manifest.name}, f"explored {name or ''}".strip()
+        scenario = replace(unwritten(file, head, {"name": named, **keys}, settings), timeout_s=PATIENCE_S)
         graph = graph_outside_runs(scenario, settings)
         shown = f"{manifest}" + (f" {name}" if name else "")
         yield Subject(shown, scenario, graph, settings, keys, {})

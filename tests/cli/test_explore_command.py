@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from pathlib import Path
+from shutil import rmtree
 from signal import SIGTERM
 from typing import Any
 
@@ -129,6 +130,7 @@ def test_a_seed_gives_the_same_findings_with_any_number_of_processes(agent: Any,
 
     one = explored(invoke, "desk.yaml", "--out", "a")
     Path("a").rename("b")
+    rmtree(".harness")  # what is known would be tried first
     two = explored(invoke, "desk.yaml", "--out", "a", "-j", "2")
 
     assert without_time(one) == without_time(two)
@@ -145,6 +147,37 @@ def test_known_findings_are_tried_first(agent: Any, invoke: Invoke) -> None:
     assert Path(".harness/.gitignore").read_text() == "*\n"
     agent(SOUND)
     assert explored(invoke, "desk.yaml", runs=1)["findings"] == []
+
+
+APP_WITH_A_FLAW = """
+from typing import Literal, TypedDict
+from langgraph.graph import START, StateGraph
+class State(TypedDict):
+    kind: Literal["a"]
+def first(state): return {"kind": KIND}
+def second(state): return {}
+def both(state): return {}
+builder = StateGraph(State).add_node(first).add_node(second).add_node(both)
+builder.add_edge(START, "first").add_edge(["first", "second"], "both")
+builder.add_conditional_edges("first", lambda state: NEXT, ["second", "__end__"])
+graph = builder.compile()
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "following", "type_"), [("a", "__end__", "stuck"), ("b", "second", "schema")]
+)
+def test_known_findings_of_an_app_are_tried_by_what_it_declares(
+    write: WriteFile, invoke: Invoke, kind: str, following: str, type_: str
+) -> None:
+    write("app.py", APP_WITH_A_FLAW.replace("KIND", f"'{kind}'").replace("NEXT", f"'{following}'"))
+    explored(invoke, "app.py:graph", runs=8)
+
+    [again] = explored(invoke, "app.py:graph", runs=1)["findings"]
+
+    assert (again["type"], again["runs_until"]) == (type_, 0)
+    write("app.py", APP_WITH_A_FLAW.replace("KIND", "'a'").replace("NEXT", "'second'"))
+    assert explored(invoke, "app.py:graph", runs=1)["findings"] == []
 
 
 def test_a_file_that_a_person_has_changed_is_kept(agent: Any, invoke: Invoke) -> None:
