@@ -14,7 +14,7 @@ from harness.explore.drawn import Draw, Drawn, inputs
 from harness.explore.laws import NOT_JUDGED, Breach, breach
 from harness.explore.mining import mined
 from harness.explore.subject import most_visits
-from harness.explore.values import Choose
+from harness.explore.values import Choose, NotDrawable
 from harness.explore.written import Material
 from harness.graph import observe
 from harness.graph.model import Graph
@@ -122,13 +122,17 @@ class Attempts:
                 raise
 
         draw = Draw(choose_or_end, self._mined, self._declared, self.plan.faults if self.draws_faults else ())
-        given = [] if self._scenario.turns[0].input is not MISSING else list(inputs(draw))
+        native = self._scenario.native or NativeKeys({}, None, (), {})
+        draws_context = native.context is None and self._declared.context is not None
+        try:
+            given = [] if self._scenario.turns[0].input is not MISSING else list(inputs(draw))
+            context = draw.value(self._declared.context or {}) if draws_context else None
+        except NotDrawable as error:
+            raise _cannot_draw(f"the input: {error}") from error
         turns = tuple(Turn(input=value) for value in given) or self._scenario.turns
         expect = self.plan.laws.invariants  # in place of what one conversation is expected to do
         scenario = replace(self._scenario, turns=turns, conversation=len(turns) > 1, expect=expect)
-        context, native = None, scenario.native or NativeKeys({}, None, (), {})
-        if native.context is None and self._declared.context is not None:
-            context = draw.value(self._declared.context)
+        if draws_context:
             scenario = replace(scenario, native=replace(native, context=context))
         drawn = Drawn(draw)
         result = self._run(scenario, drawn)
@@ -138,13 +142,14 @@ class Attempts:
         events = result.trace.events if result.trace is not None else []
         if not self.shape and (graph := result.graph or self._graph).nodes:
             self.shape = graph_shape(graph, shown_path(self._scenario.manifests[0]))
-        error = result.observed.error
-        if drawn.problem or (error is not None and error["code"] in NOT_JUDGED):
-            raise _cannot_draw(drawn.problem or str((error or {})["message"]))
+        if problem := drawn.problem or _not_judged(result.observed.error):
+            raise _cannot_draw(problem)
         if result.observed.status == "timeout" and drawn.is_silent:  # a person may take as long
             return Run(result, drawn, given, context, None, features_of(events))
         graph, laws = result.graph or self._graph, self.plan.laws
         broken = breach(result.observed, graph, events, laws, bool(drawn.faults))
+        if broken is not None and broken.type == "unhandled-fault" and not self.draws_faults:
+            broken = None  # nothing handles any fault, which is a note: of a status, too
         return Run(result, drawn, given, context, broken, features_of(events))
 
     def _run(self, scenario: Scenario, drawn: Drawn) -> RunResult:
@@ -170,6 +175,13 @@ def features_of(events: Sequence[Event]) -> frozenset[Feature]:
     return frozenset(
         (part, tuple(each) if part == "edges" else each) for part, found in taken.items() for each in found
     )
+
+
+def _not_judged(error: Mapping[str, Any] | None) -> str:
+    """Return why a run says nothing about the agent; "" if it does."""
+    if error is None or error["code"] not in NOT_JUDGED:
+        return ""
+    return f"node '{error['node']}': {error['message']}" if error["node"] else str(error["message"])
 
 
 def _cannot_draw(why: str) -> FormatError:

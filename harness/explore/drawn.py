@@ -67,6 +67,8 @@ _EDITABLE: Final = ("string", "integer", "number", "boolean")
 _LATE_S: Final = 7_200
 """The virtual seconds after which a person answers late."""
 _STATUSES: Final = (200, 404, 429, 500)
+_OF_CONNECTORS: Final = "connector_response"
+"""The name that functions of a mesh have for what another system answered."""
 
 
 @dataclass
@@ -114,10 +116,10 @@ class Draw:
         texts = self.mined.texts.get(name) if schema.get("type") == "string" else None
         return {**aimed, "examples": texts} if texts else aimed
 
-    def shape(self, name: str) -> Mapping[str, Any]:
-        """Return the schema of what is read of a result, by the name of what gives it."""
+    def shape(self, *names: str) -> Mapping[str, Any]:
+        """Return the schema of what is read of a result, by the name of what gives it, and what code calls it."""
         state = self.declared.state or {}
-        return shape_schema(self.mined, name, state.get("properties", {}))
+        return shape_schema(self.mined, *names, types=state.get("properties", {}))
 
     @cached_property
     def literals(self) -> tuple[str, ...]:
@@ -160,11 +162,7 @@ class Drawn(LastResponder):
         if isinstance(effect, HTTPCall) and model is not None and not model.requested:
             return None  # of a chat model that speaks no known wire format, which is answered as a whole
         ahead = self._ahead[_key(effect)]
-        try:
-            written = ahead.popleft() if ahead else self._draw(effect)
-        except NotDrawable as error:  # the agent may take it for an error of its own
-            self.problem = str(error)
-            raise
+        written = ahead.popleft() if ahead else self._draw(effect)
         if written is None:
             return None
         stub = _STUBS.get(effect.kind, ReturnStub).model_validate(written)
@@ -247,8 +245,12 @@ class Drawn(LastResponder):
         if make is None:
             return None
         self.unreal.add((effect.kind, effect.name))
-        fault = self._fault(effect)
-        written = fault if fault is not None else make(self, effect)
+        try:
+            fault = self._fault(effect)
+            written = fault if fault is not None else make(self, effect)
+        except NotDrawable as error:  # the agent may take it for an error of its own
+            self.problem = f"{effect.kind} '{effect.name or effect.node}': {error}"
+            raise
         if fault is not None and "tool_calls" not in fault and self.draw.choose(2):
             self._down[own] = fault  # for the rest of the run, so that retries do not help
         is_said = fault is None and written is not None and "tool_calls" not in written
@@ -312,7 +314,7 @@ class Drawn(LastResponder):
         return {**schema, "properties": properties, "required": [*schema.get("required", ()), *read]}
 
     def _undeclared(self, effect: Effect) -> Any:
-        read = self.draw.shape(effect.name)
+        read = self.draw.shape(effect.name, _OF_CONNECTORS)
         if read.get("properties") or isinstance(effect, HandlerCall | ScriptCall):
             return self.draw.value(read or {"type": "object"})
         return self.draw.text()

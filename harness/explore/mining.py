@@ -128,14 +128,15 @@ Types = Mapping[str, Any]
 """Schemas by the names of what is known otherwise, such as the fields of the state."""
 
 
-def shape_schema(found: Mined, name: str, types: Types | None = None) -> Mapping[str, Any]:
-    """Return the schema of a mapping that has all that is read below a name; `{}` if nothing is.
+def shape_schema(found: Mined, *names: str, types: Types | None = None) -> Mapping[str, Any]:
+    """Return the schema of a mapping that has all that is read below one of these names; `{}` if nothing is.
 
-    It may be the name of a tool or a node that returns the mapping: what is read of a part of that name counts too
-    (`order` of `find_order`), else what is read of text that is parsed as JSON.
+    The first may be that of a tool or a node that returns the mapping: what is read of a part of that name counts too
+    (`order` of `find_order`). If nothing is read below any, what is read of text that is parsed as JSON counts.
     """
-    parts = re.split(r"[\W_]+", name)
-    root = next((each for each in (name, *parts, JSON) if found.reads.get(each)), None)
+    name, *others = names
+    known = (name, *re.split(r"[\W_]+", name), *others, JSON)
+    root = next((each for each in known if found.reads.get(each)), None)
     return {} if root is None else _shape(found, found.reads[root], (root,), types or {})
 
 

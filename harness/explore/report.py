@@ -89,9 +89,7 @@ class Report:
         for problem in done.problems:
             self._line(f"  not explored: {problem}", "red")
         if done.covered:
-            self._line(
-                f"  {plural(len(done.covered), 'scenario')} that take all that was reached were written"
-            )
+            self._line(f"  --cover: {plural(len(done.covered), 'scenario')}, which take all that was reached")
         rate = done.runs / done.seconds if done.seconds else 0
         ended = "interrupted after " if done.interrupted else ""
         self._line(

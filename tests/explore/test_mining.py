@@ -150,7 +150,8 @@ def test_a_shape_has_all_that_is_read_with_types_by_what_it_is_compared_with(tmp
     assert shape_schema(found, "order") == expected
     assert shape_schema(found, "find_order") == expected
     assert shape_schema(found, "weather") == {}
-    typed = shape_schema(found, "order", {"paid": {"type": "boolean"}})
+    assert shape_schema(found, "weather", "order") == expected
+    typed = shape_schema(found, "order", types={"paid": {"type": "boolean"}})
     assert typed["properties"]["paid"] == {"type": "boolean"}
 
 

@@ -2,13 +2,14 @@
 
 # ruff: noqa: E501
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.dialects.load import load_graph
 from harness.explore.attempt import Attempts, Plan
 from harness.explore.drawn import KINDS_OF_FAULTS, Draw, Drawn
-from harness.explore.exploration import Explored, explore
+from harness.explore.exploration import NO_HANDLING, Explored, explore
 from harness.explore.mining import Mined
 from harness.explore.subject import of_manifest
 from harness.explore.written import Material, keys_of
@@ -166,7 +167,7 @@ def run_file(file: Path) -> list[Outcome]:
     return [made for each in load_file(file, Settings()).scenarios for made in run_scenario(each, Settings())]
 
 
-def explored(folder: Path, name: str, text: str, runs: int) -> Explored:
+def explored(folder: Path, name: str, text: str, runs: int, **plan: Any) -> Explored:
     """Explore a manifest with seed 0."""
     (folder / "prompts.yaml").write_text(PROMPTS, encoding="utf-8")
     (folder / name).write_text(text, encoding="utf-8")
@@ -175,7 +176,7 @@ def explored(folder: Path, name: str, text: str, runs: int) -> Explored:
     [subject] = of_manifest(manifest, None, projects)
     return explore(
         subject,
-        Plan(runs=runs, seconds=None, seed=0, faults=KINDS_OF_FAULTS),
+        Plan(runs=runs, seconds=None, seed=0, faults=KINDS_OF_FAULTS, **plan),
         projects,
         folder,
         out=folder / "found",
@@ -259,6 +260,39 @@ def test_agents_without_code_are_drawn_and_written(tmp_path: Path) -> None:
     text = cover.read_text(encoding="utf-8")
     assert "intake: {return: {count: " in text
     assert "turns" not in text
+
+
+SHIPPING = """
+name: mesh
+version: "1.0.0"
+entry_points: [{name: order, target: ship}]
+agents:
+  ship: {agent_type: programmatic, integration: n8n, connector_config: {webhook_url: "http://ships.example/ask", mode: callback}}
+"""
+
+
+def test_a_bad_status_is_no_finding_where_nothing_handles_any_fault(tmp_path: Path) -> None:
+    quiet = explored(tmp_path, "m.yaml", SHIPPING, 32)
+    asked = explored(tmp_path, "m.yaml", SHIPPING, 32, faults_given=True)
+
+    assert (quiet.findings, quiet.notes) == ([], [NO_HANDLING])
+    assert {finding.breach.type for finding in asked.findings} == {"unhandled-fault"}
+
+
+NEVER = ', pattern: "^a$", minLength: 5'
+"""The rest of a schema of texts that no text is valid under."""
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ((FLOW % "end").replace("{title: place, type: string}", f"{{title: place, type: string{NEVER}}}"), "tool 'find': "),
+        ((FLOW % "end").replace("start: {component_type: StartNode, name: start}", f"start: {{component_type: StartNode, name: start, inputs: [{{title: code, type: string{NEVER}}}]}}"), "the input: "),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_drawn_is_named(tmp_path: Path, text: str, named: str) -> None:
+    [problem] = explored(tmp_path, "w.yaml", text, 64).problems
+    assert problem.startswith(f"an effect cannot be drawn: {named}no value can be drawn for the schema")
 
 
 def test_a_server_whose_tools_nobody_declares_cannot_be_drawn() -> None:
