@@ -34,7 +34,7 @@ NOT_JUDGED: Final = (
     "program-missing",
 )
 """The codes of errors that say nothing about the agent."""
-_ENDLESS: Final = ("endless-loop", "too-many-steps", "too-many-starts")
+_ENDLESS: Final = ("endless-loop", "too-many-steps", "too-many-starts", "visit-limit")
 _ENDLESS_TYPES: Final = ("GraphRecursionError",)
 _OF_FAULTS: Final = {*KINDS, *(exception.__name__ for exception, _ in KINDS.values())}
 _HINT: Final = re.compile(r";? \(?did you mean [^?]*\?\)?")
