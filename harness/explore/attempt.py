@@ -38,6 +38,8 @@ Feature = tuple[str, Any]
 """A part of a graph that was taken: `nodes`, `edges` or `branches`, and which."""
 Size = tuple[int, int, int, str]
 """The length of the scenario of a run, in comparisons."""
+_EMPTY: Final = 20
+"""The characters that an empty text counts as."""
 
 
 @dataclass(frozen=True)
@@ -80,10 +82,11 @@ class Run:
 
     @property
     def size(self) -> Size:
-        """The length of its scenario: faults count first, then calls."""
-        observed = self.result.observed
-        text = json.dumps([*self.inputs, to_json(observed.calls)], sort_keys=True, default=str)
-        return len(self.drawn.faults), len(observed.calls) + len(self.inputs), len(text), text
+        """The length of its scenario: faults count first, then calls, then the texts, of which words read best."""
+        calls, answers = self.result.observed.calls, self.drawn.answers
+        text = json.dumps([*self.inputs, to_json(calls), answers], sort_keys=True, default=str)
+        length = len(text) + _EMPTY * text.count('""')
+        return len(self.drawn.faults), len(calls) + len(self.inputs), length, text
 
     @property
     def material(self) -> Material:

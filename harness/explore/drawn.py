@@ -136,6 +136,7 @@ class Drawn(LastResponder):
         problem: why something could not be drawn.
         is_silent: a person does not answer.
         unreal: what was answered, and did not run for real: (kind of call, name).
+        answers: the answers, as stubs.
     """
 
     draw: Draw
@@ -143,6 +144,7 @@ class Drawn(LastResponder):
     problem: str = ""
     is_silent: bool = False
     unreal: set[tuple[str, str]] = field(default_factory=set)
+    answers: list[Mapping[str, Any]] = field(default_factory=list)
     _ahead: defaultdict[tuple[str, str, str], deque[Mapping[str, Any] | None]] = field(
         default_factory=lambda: defaultdict(deque)
     )
@@ -165,6 +167,7 @@ class Drawn(LastResponder):
         written = ahead.popleft() if ahead else self._draw(effect)
         if written is None:
             return None
+        self.answers.append(written)
         stub = _STUBS.get(effect.kind, ReturnStub).model_validate(written)
         if isinstance(effect, MCPCall):
             return ScriptedAnswer(result_of(stub), source=stub, title="drawn")

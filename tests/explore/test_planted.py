@@ -295,6 +295,19 @@ def test_what_cannot_be_drawn_is_named(tmp_path: Path, text: str, named: str) ->
     assert problem.startswith(f"an effect cannot be drawn: {named}no value can be drawn for the schema")
 
 
+def test_answers_of_a_first_suite_are_short_words(tmp_path: Path) -> None:
+    fields = "".join(f", {{title: {name}, type: string}}" for name in ("street", "city", "lender", "shelf"))
+    text = (FLOW % "end").replace("{title: place, type: string}", f"{{title: place, type: string}}{fields}")
+    (tmp_path / "w.yaml").write_text(text, encoding="utf-8")
+    [subject] = of_manifest(tmp_path / "w.yaml", None, Projects())
+    plan, cover = Plan(runs=160, seconds=None, seed=0, faults=()), tmp_path / "w.scenario.yaml"
+
+    done = explore(*(subject, plan, Projects(), tmp_path), out=tmp_path, cover=cover, watch=lambda *_: None)
+
+    [found] = [keys["tools"]["find"]["return"] for keys in done.covered if "tools" in keys]
+    assert all(0 < len(word) < 10 for word in found.values()), found
+
+
 def test_a_server_whose_tools_nobody_declares_cannot_be_drawn() -> None:
     drawn = Drawn(Draw(lambda _below: 0, Mined(), Declared()))
     drawn.session(MCPEndpoint(id="tides", transport="stdio"))
