@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from harness.errors import ExpressionError, Span
+from harness.errors import ExpressionError
 from harness.graph.declared import Schema
 from harness.graph.events import EventGraph
 from harness.graph.model import Graph
@@ -53,7 +53,8 @@ class Breach:
     Attributes:
         type: its kind.
         cause: the cause, on one line.
-        where: `file:line:column` of the manifest, or of the user's code; None if it is not known.
+        where: `file:line:column` of the manifest, or of the user's code; None if it is not known. For a value, it is
+            that of the node that wrote it last.
         key: the same for the same cause, whatever was drawn.
         about: a word or two that tell it from others, for names.
         expect: the expectations that say so in a scenario.
@@ -85,10 +86,15 @@ def _breaches(
         observed.status == "failed"
         and not any(_is_allowed(observed.error or {}, each) for each in laws.allow)
     ):
-        yield failure(observed)
+        found = failure(observed)
+        yield replace(found, where=found.where or _place(graph, found.about))
     if observed.status == "completed":
         yield from _never_started(observed, graph, events)
-        yield from _against_declared(observed, graph)
+        yield from _against_declared(observed, graph, events)
+
+
+def _place(graph: Graph, node: str) -> str | None:
+    return next((str(each.span) for each in graph.nodes if each.name == node and each.span), None)
 
 
 def _is_allowed(error: Mapping[str, Any], meant: Allowed) -> bool:
@@ -157,7 +163,8 @@ def check_of(result: CheckResult, expect: Mapping[str, Any]) -> str:
     return result.name if result.name in expect else next(lists, "")
 
 
-def _against_declared(observed: Observation, graph: Graph) -> Iterator[Breach]:
+def _against_declared(observed: Observation, graph: Graph, events: Sequence[Event]) -> Iterator[Breach]:
+    ends = [each for each in events if each["event"] == "node_end" and each.get("graph") == ""]
     declared = graph.declared()
     for what, schema, value in (
         ("output", declared.output, observed.output),
@@ -168,7 +175,10 @@ def _against_declared(observed: Observation, graph: Graph) -> Iterator[Breach]:
             cause = clip(f"{what}{place}: {message}", 200)
             key = f"{what}{place} {keyword}"
             expect = _expecting(observed, {f"{what}_schema": schema})
-            yield Breach("schema", cause, None, key, f"{what}{place}", expect)
+            name = re.split(r"\W", place.lstrip("."))[0]
+            writers = [each for each in ends if name in each["update"]] or ends
+            where = next((_place(graph, each["node"]) for each in reversed(writers)), None)
+            yield Breach("schema", cause, where, key, f"{what}{place}", expect)
 
 
 def _first_error(schema: Schema, value: Any) -> tuple[str, str, str] | None:
@@ -189,12 +199,12 @@ def _never_started(observed: Observation, graph: Graph, events: Sequence[Event])
                 arrived[source] = None
         missing = [each for each in members if each not in arrived]
         if arrived and missing and node not in observed.visits:
-            span: Span | None = next((each.span for each in graph.nodes if each.name == node), None)
             cause = (
                 f"'{node}' never starts: it waits for {', '.join(missing)}, and only {', '.join(arrived)} ran"
             )
-            where = str(span) if span else None
-            yield Breach("stuck", cause, where, f"{node} {missing}", node, {"path_includes": [node]})
+            yield Breach(
+                "stuck", cause, _place(graph, node), f"{node} {missing}", node, {"path_includes": [node]}
+            )
 
 
 def _arrival(event: Event, node: str, graph: Graph) -> str:

@@ -138,6 +138,7 @@ PLANTED = {
     "empty list": ("w.yaml", sherma("sure: {type: boolean}, items: {type: array, items: {type: string}}", "sure, items", "state.found.items[0]", "state.found.sure"), "crash", "act"),
     "wrong type": ("w.yaml", sherma("kind: {type: string}, stars: {type: string}", "kind, stars", 'state.found.stars < 3 ? "bad" : "good"', 'state.found.kind == "food"'), "crash", "act"),
     "unbounded loop": ("w.yaml", writer(""), "endless", "read"),
+    "type of the state": ("w.yaml", sherma("kind: {type: string}", "kind", "5", 'state.found.kind == "count"'), "schema", "said"),
     "no default": ("w.yaml", YAGRA % ("}", LABELLED), "crash", "sort"),
     "unhandled fault": (
         "w.yaml",
@@ -191,6 +192,7 @@ def test_a_planted_defect_is_found_and_its_scenario_fails(defect: str, tmp_path:
     done = explored(tmp_path, name, text, RUNS)
     found = {finding.file: finding.breach for finding in done.findings}
     assert (kind, True) in [(breach.type, node in breach.cause) for breach in found.values()], found
+    assert all(breach.where for breach in found.values()), found
     for file in found:
         [outcome] = run_file(file)
         assert outcome.verdict == "failed"
