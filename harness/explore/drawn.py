@@ -148,15 +148,13 @@ class Drawn(LastResponder):
     _ahead: defaultdict[tuple[str, str, str], deque[Mapping[str, Any] | None]] = field(
         default_factory=lambda: defaultdict(deque)
     )
-    _stubborn: dict[tuple[str, str], Mapping[str, Any]] | None = None
-    _down: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
+    _kept: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
     _answered: int = 0
     _resumed: int = 0
     _tool_rounds: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        if self.draw.rarely(6):
-            self._stubborn = {}
+        self._is_stubborn = self.draw.rarely(6)
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
         """Return a drawn answer; None if a person does not answer, and for what cannot be drawn."""
@@ -240,10 +238,8 @@ class Drawn(LastResponder):
     def _draw(self, effect: Effect) -> Mapping[str, Any] | None:
         """Draw an answer, as a stub has it. In some runs, the world answers a node as it did before."""
         own = effect.kind, effect.node or effect.name
-        if own in self._down:
-            return self._down[own]
-        if self._stubborn is not None and own in self._stubborn:
-            return self._stubborn[own]
+        if own in self._kept:
+            return self._kept[own]
         make = _ANSWERS.get(effect.kind)
         if make is None:
             return None
@@ -255,10 +251,10 @@ class Drawn(LastResponder):
             self.problem = f"{effect.kind} '{effect.name or effect.node}': {error}"
             raise
         if fault is not None and "tool_calls" not in fault and self.draw.choose(2):
-            self._down[own] = fault  # for the rest of the run, so that retries do not help
+            self._kept[own] = fault  # for the rest of the run, so that retries do not help
         is_said = fault is None and written is not None and "tool_calls" not in written
-        if self._stubborn is not None and is_said and not isinstance(effect, HumanCall):
-            self._stubborn[own] = written or {}  # a model may never be content; a person gives up
+        if self._is_stubborn and is_said and not isinstance(effect, HumanCall):
+            self._kept[own] = written or {}  # a model may never be content; a person gives up
         return written
 
     def _fault(self, effect: Effect) -> Mapping[str, Any] | None:
@@ -271,9 +267,7 @@ class Drawn(LastResponder):
         if isinstance(effect, HandlerCall) and effect.node not in self.draw.declared.fallible:
             return None
         kind = self.draw.one_of(kinds)
-        written: Mapping[str, Any] | None = {"error": kind}
-        if kind == MALFORMED:
-            written = _MALFORMED[effect.kind](self.draw, effect)
+        written = _malformed(self.draw, effect) if kind == MALFORMED else {"error": kind}
         if written is not None:
             self.faults.append((effect.kind, effect.node, kind))
         return written
@@ -401,7 +395,9 @@ def _decisions(value: Any) -> list[Sequence[str]]:
     ]
 
 
-def _malformed_reply(draw: Draw, call: LLMCall) -> Mapping[str, Any] | None:
+def _malformed(draw: Draw, call: Effect) -> Mapping[str, Any] | None:
+    if not isinstance(call, LLMCall):
+        return {"text": "<html>drawn</html>"}
     schema = _demanded(call) or draw.declared.results.get(("llm", call.node))
     if schema is not None:
         return {"reply": broken(schema, draw.choose)}
@@ -413,10 +409,6 @@ def _malformed_reply(draw: Draw, call: LLMCall) -> Mapping[str, Any] | None:
     return {"tool_calls": [{"name": tool.name, "args": wrong_arguments(tool, draw.choose)}]}
 
 
-_MALFORMED: Final[Mapping[str, Callable[[Draw, Any], Mapping[str, Any] | None]]] = {
-    "llm": _malformed_reply,
-    "http": lambda _draw, _call: {"text": "<html>drawn</html>"},
-}
 _ANSWERS: Final[Mapping[str, Callable[[Drawn, Any], Mapping[str, Any] | None]]] = {
     "llm": Drawn._llm,
     "http": Drawn._http,

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.explore.attempt import STREAMS, Feature, Plan
-from harness.explore.cover import suite
+from harness.explore.coverage import Unreached, coverage, suite, unreached
 from harness.explore.findings import (
     Again,
     Finding,
+    Known,
     confirmed,
     earlier,
     identity,
@@ -24,11 +25,9 @@ from harness.explore.findings import (
     unconfirmed,
     written,
 )
-from harness.explore.known import Known
 from harness.explore.search import Cover, Found, Reached
 from harness.explore.streams import Told, run_tasks
 from harness.explore.subject import Subject
-from harness.explore.unreached import Unreached, coverage, unreached
 from harness.explore.written import Keys
 from harness.scenario.real_limit import progress
 from harness.settings import Projects

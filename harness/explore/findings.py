@@ -1,7 +1,11 @@
-"""Findings: what broke a law, and the shortest scenario that shows it again."""
+"""Findings: what broke a law, and the shortest scenario that shows it again.
+
+They are kept in the folder `.harness/explore` of the project, which git ignores, and tried again the next time.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -11,13 +15,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.errors import SourceError
-from harness.explore.known import Known
 from harness.explore.laws import Breach, breach, check_of, failure
 from harness.explore.search import Found
 from harness.explore.subject import Subject
 from harness.explore.written import Keys, forever, keys_of, shortened
 from harness.graph.effects import EFFECTS
 from harness.graph.model import Graph
+from harness.report import encoding
 from harness.report.traces import restored
 from harness.scenario import SUFFIXES
 from harness.scenario.load import load_file
@@ -26,6 +30,9 @@ from harness.scenario.outcome import Outcome
 from harness.scenario.run import run_scenario
 from harness.settings import Settings, Traces
 from harness.source.display import clip
+from harness.source.document import relative_path
+
+FORMAT: Final = "harness-explore-known/1"
 
 
 @dataclass(frozen=True)
@@ -128,6 +135,38 @@ def shows(outcome: Outcome, broken: Breach) -> bool:
             outcome.observed.status in ("failed", "timeout") and failure(outcome.observed).key == broken.key
         )
     return any(not each.passed and check_of(each, broken.expect) for each in outcome.checks)
+
+
+@dataclass(frozen=True)
+class Known:
+    """The scenarios of findings by their ids, in `file`."""
+
+    file: Path
+    scenarios: Mapping[str, Keys]
+
+    @classmethod
+    def of(cls, subject: Subject, project: Path) -> Known:
+        """Return what is known of an agent, in a project. A file that cannot be read counts as empty."""
+        folder = project / ".harness" / "explore"
+        path = relative_path(subject.manifest.resolve(), project)
+        digest = sha256(f"{path}::{subject.name}".encode()).hexdigest()[:8]
+        file = folder / f"{subject.manifest.name.partition('.')[0]}-{digest}.json"
+        try:
+            found: Any = json.loads(file.read_text(encoding="utf-8"))
+            scenarios = found["findings"] if found["format"] == FORMAT else {}
+            return cls(file, {str(each): dict(keys) for each, keys in scenarios.items()})
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return cls(file, {})
+
+    def write(self, scenarios: Mapping[str, Keys]) -> None:
+        """Replace what is known; nothing is written where nothing was and is known."""
+        if not scenarios and not self.scenarios:
+            return
+        folder = self.file.parent
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder.parent / ".gitignore").write_text("*\n", encoding="utf-8")
+        text = json.dumps({"format": FORMAT, "findings": dict(scenarios)}, ensure_ascii=False, indent=1)
+        encoding.replace(self.file, text.encode())
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from textwrap import dedent
 from typing import Any, Final
 
@@ -10,10 +11,10 @@ from rich.live import Live
 from rich.text import Text
 
 from harness.authoring.writer import scenario_text
+from harness.explore.coverage import PARTS, coverage
 from harness.explore.exploration import Explored, Merged
 from harness.explore.findings import Finding
 from harness.explore.subject import Subject
-from harness.explore.unreached import PARTS, coverage
 from harness.report.console import open_console
 from harness.report.formatting import plural
 from harness.settings import is_ci_machine
@@ -120,11 +121,7 @@ def as_json(explored: Sequence[Explored], seed: int) -> dict[str, Any]:
         "coverage": {
             part: [sum(each.coverage[part][at] for each in explored) for at in (0, 1)] for part in PARTS
         },
-        "unreached": [
-            {"kind": part.kind, "name": part.name, "where": part.where, "why": part.why}
-            for each in explored
-            for part in each.unreached
-        ],
+        "unreached": [asdict(part) for each in explored for part in each.unreached],
         "findings": [_finding(found) for each in explored for found in each.findings],
         "notes": [note for each in explored for note in each.notes],
         "problems": [problem for each in explored for problem in each.problems],

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Set
-from copy import deepcopy
 from typing import Any, Final, NamedTuple
 
 from harness.authoring.from_trace import with_entries
 from harness.authoring.setting import answers
 from harness.authoring.world import exchanges, given_in, world_of
 from harness.errors import SourceError
+from harness.explore.values import LEFT_OUT, changed, paths
 from harness.graph.declared import Declared
 from harness.graph.effects import EFFECTS
 from harness.graph.trace import Event
@@ -83,7 +83,7 @@ def shortened(keys: Keys, declared: Declared, is_same: Callable[[Keys], bool]) -
         parts = list(_parts(keys, declared))
         if at >= len(parts):
             break
-        shorter = _without(keys, parts[at])
+        shorter = changed(keys, parts[at], LEFT_OUT)
         trials += 1
         try:
             found = is_same(shorter)
@@ -111,13 +111,11 @@ def _parts(keys: Keys, declared: Declared) -> Iterator[Path]:
             yield (effect.key, name)
         yield from _stubs((effect.key,), entries)
     if declared.input is None:
-        yield from _items(("input",), keys.get("input"))
+        yield from (("input", *path) for path in paths(keys.get("input")))
     for effect in EFFECTS.values():
-        named = keys.get(effect.key)
-        if effect.stubs == "name" and isinstance(named, Mapping):
-            for name, stubs in named.items():
-                if (effect.kind, name) not in declared.results and isinstance(stubs, list | Mapping):
-                    yield from _values((effect.key, name), stubs)
+        for path in paths(keys.get(effect.key)) if effect.stubs == "name" else ():
+            if "return" in path[:-1] and (effect.kind, path[0]) not in declared.results:
+                yield (effect.key, *path)
 
 
 def _stubs(path: Path, value: Any) -> Iterator[Path]:
@@ -127,27 +125,3 @@ def _stubs(path: Path, value: Any) -> Iterator[Path]:
     elif isinstance(value, Mapping):
         for name, below in value.items():
             yield from _stubs((*path, name), below)
-
-
-def _values(path: Path, stubs: Any) -> Iterator[Path]:
-    for at, stub in enumerate(stubs if isinstance(stubs, list) else [stubs]):
-        below = (*path, at) if isinstance(stubs, list) else path
-        if isinstance(stub, Mapping) and "return" in stub:
-            yield from _items((*below, "return"), stub["return"])
-
-
-def _items(path: Path, value: Any) -> Iterator[Path]:
-    """Yield the paths of all keys in a value."""
-    if isinstance(value, Mapping):
-        for key, below in value.items():
-            yield (*path, key)
-            yield from _items((*path, key), below)
-
-
-def _without(keys: Keys, path: Path) -> Keys:
-    shorter = deepcopy(keys)
-    holder: Any = shorter
-    for step in path[:-1]:
-        holder = holder[step]
-    del holder[path[-1]]
-    return shorter
