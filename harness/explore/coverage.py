@@ -82,7 +82,7 @@ def _flaws(graph: Graph) -> Mapping[str, str]:
 
 
 def fewest(covers: Collection[Cover]) -> list[Cover]:
-    """Return the fewest runs that take all that any took: those that add most first, then those no other replaces.
+    """Return few runs that take all that any took: those that add most first, then those no other replaces.
 
     A run of several turns is taken only for what no single turn takes.
     """
@@ -104,30 +104,44 @@ def fewest(covers: Collection[Cover]) -> list[Cover]:
 
 
 def suite(covers: Collection[Cover], subject: Subject, file: Path) -> Iterator[Keys]:
-    """Yield the scenarios, with what they are seen to do as expectations."""
-    taken: dict[str, int] = {}
-    for cover in fewest(covers):
+    """Yield the scenarios, with what they are seen to do as expectations.
+
+    A run that its scenario does not repeat is left out; others take what it took.
+    """
+    left, shortest = list(covers), dict[int, Keys]()
+    while missing := [each for each in fewest(left) if id(each) not in shortest]:
+        for cover in missing:
+            if keys := _shortest(cover, subject, file):
+                shortest[id(cover)] = keys
+            else:
+                left = [each for each in left if each is not cover]
+    names: dict[str, int] = {}
+    for cover in fewest(left):
         steps = " → ".join(map(str, observe.path(cover.run.events))) or "no node runs"
         name = clip(": ".join(filter(None, (subject.keys.get("agent"), steps))), 80)
-        taken[name] = taken.get(name, 0) + 1
-        name = name if taken[name] == 1 else f"{name} ({taken[name]})"
-        yield _scenario(cover, name, subject, file)
+        names[name] = names.get(name, 0) + 1
+        name = name if names[name] == 1 else f"{name} ({names[name]})"
+        told = {"name": name, "description": _DESCRIPTION, **shortest[id(cover)]}
+        head, settings = subject.head(file), subject.settings
+        outcomes = run_trial(file, head, {**told, **_ended(cover)}, settings, repeat=2)
+        yield with_expectations(told, outcomes, file, head, settings)[0]
 
 
-def _scenario(cover: Cover, name: str, subject: Subject, file: Path) -> Keys:
-    head, settings = subject.head(file), subject.settings
-    own = {
-        "name": name,
-        "description": "Written by `harness explore --cover` from one run: review what it expects.",
-        **subject.keys_for(cover.run.events),
-    }
+_DESCRIPTION: Final = "Written by `harness explore --cover` from one run: review what it expects."
+
+
+def _ended(cover: Cover) -> Keys:
+    """Return the keys by which a scenario only has to end as a run did."""
     ended = next(event["status"] for event in reversed(cover.run.events) if event["event"] == "end")
+    return {"allow_unused": True, "expect": {"status": ended}}
 
-    def takes_all(keys: Keys) -> bool:
-        outcome = subject.trial(file, {**own, **keys, "allow_unused": True, "expect": {"status": ended}})
-        return cover.features <= features_of([*restored(outcome.events)])
 
-    keys = shortened(keys_of(cover.run, subject.scenario, subject.world), subject.declared, takes_all)
-    trial = {**own, **keys, "allow_unused": True, "expect": {"status": ended}}
-    outcomes = run_trial(file, head, trial, settings, repeat=2)
-    return with_expectations({**own, **keys}, outcomes, file, head, settings)[0]
+def _shortest(cover: Cover, subject: Subject, file: Path) -> Keys:
+    """Return the shortest scenario that takes what a run took, and ends as it did; nothing if none does."""
+
+    def is_same(keys: Keys) -> bool:
+        outcome = subject.trial(file, {"name": "cover", **keys, **_ended(cover)})
+        return outcome.verdict == "passed" and cover.features <= features_of([*restored(outcome.events)])
+
+    keys = {**subject.keys_for(cover.run.events), **keys_of(cover.run, subject.scenario, subject.world)}
+    return shortened(keys, subject.declared, is_same) if is_same(keys) else {}

@@ -102,6 +102,9 @@ def _parts(keys: Keys, declared: Declared) -> Iterator[Path]:
         yield ("turns", at)
     if "context" in keys:
         yield ("context",)
+    for _, path in _of_names(keys):
+        if path[-1] in ("args", "times") and "return" not in path:
+            yield path
     for effect in EFFECTS.values():
         entries = keys.get(effect.key)
         if not entries:
@@ -112,10 +115,16 @@ def _parts(keys: Keys, declared: Declared) -> Iterator[Path]:
         yield from _stubs((effect.key,), entries)
     if declared.input is None:
         yield from (("input", *path) for path in paths(keys.get("input")))
+    for kind, path in _of_names(keys):
+        if "return" in path[:-1] and (kind, path[1]) not in declared.results:
+            yield path
+
+
+def _of_names(keys: Keys) -> Iterator[tuple[str, Path]]:
+    """Yield the paths of all keys in the stubs of tools and the like, each with its kind of call."""
     for effect in EFFECTS.values():
         for path in paths(keys.get(effect.key)) if effect.stubs == "name" else ():
-            if "return" in path[:-1] and (effect.kind, path[0]) not in declared.results:
-                yield (effect.key, *path)
+            yield effect.kind, (effect.key, *path)
 
 
 def _stubs(path: Path, value: Any) -> Iterator[Path]:

@@ -2,15 +2,18 @@
 
 # ruff: noqa: E501
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 from harness.dialects.load import load_graph
 from harness.explore.attempt import Attempts, Plan
+from harness.explore.coverage import suite
 from harness.explore.drawn import KINDS_OF_FAULTS, Draw, Drawn
 from harness.explore.exploration import NO_HANDLING, Explored, explore
 from harness.explore.mining import Mined
+from harness.explore.search import Cover
 from harness.explore.subject import of_manifest
 from harness.explore.written import Material, keys_of
 from harness.graph.declared import Declared
@@ -333,3 +336,29 @@ def test_what_ran_for_real_is_not_written(tmp_path: Path) -> None:
     assert keys_of(Material(events, {("tool", "find")}), subject.scenario, {}) == {
         "tools": {"find": {"return": "here"}}
     }
+
+
+ASKS_TWICE = """
+name: mesh
+version: "1.0.0"
+manager: {model: m}
+entry_points: [{name: order, target: intake}]
+agents:
+  intake: {agent_type: programmatic, can_call: [{agent: pack}, {agent: label}]}
+  label: {agent_type: programmatic, can_call: [{agent: pack}]}
+  pack: {agent_type: llm, model: m, prompt: Pack., yields: {weight: number, size: number, why: string}}
+"""
+
+
+def test_a_scenario_of_a_first_suite_ends_as_its_run_did(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text(ASKS_TWICE, encoding="utf-8")
+    [subject] = of_manifest(tmp_path / "m.yaml", None, Projects())
+    attempts = Attempts(subject.scenario, subject.settings, subject.graph, Plan(1, None, 0, ()))
+    run = attempts.make(Random(1).randrange)
+    cover = Cover(0, run.features, run.material, run.size)
+
+    [keys] = suite([cover], subject, tmp_path / "m.scenario.yaml")
+
+    assert run.result.observed.path == ["intake", "pack", "label", "pack"]
+    assert len(keys["llm"]["pack"]) == 2  # without the second reply, the same is taken, and the run fails
+    assert keys["expect"].get("status") is None
