@@ -13,6 +13,7 @@ import click
 from harness.cli import completion
 from harness.cli import output as exit_code
 from harness.cli.interruption import raised_once
+from harness.cli.load_options import with_env_option
 from harness.cli.options import (
     Parsed,
     chosen_settings,
@@ -127,7 +128,7 @@ def command(
     try:
         subjects = list(_subjects(targets, agent, words, projects))
     except ManifestError as error:
-        print_problems(error.problems)
+        print_problems(map(with_env_option, error.problems))
         return exit_code.NOT_JUDGED
     if not subjects:
         raise FormatError(Problem("no-scenarios", "nothing is explored: each selected scenario is skipped"))
@@ -159,7 +160,7 @@ def command(
                     break
     except ManifestError as error:
         report.stop()
-        print_problems(error.problems)
+        print_problems(map(with_env_option, error.problems))
         return exit_code.NOT_JUDGED
     if json_file is not None:
         deliver_json(json.dumps(as_json(done, seed), ensure_ascii=False, indent=2), json_file)
