@@ -137,7 +137,6 @@ def explore(
     """
     plan = replace(plan, laws=subject.laws, keeps_covers=cover is not None)
     known, merged, done, began = Known.of(subject, project), Merged(), Explored(subject), real.monotonic()
-
     do = partial(run_tasks, subject.scenario, plan, projects, open_executor)
 
     def tell(told: Told) -> None:
@@ -164,7 +163,8 @@ def explore(
     done.findings = [each if each.reason else written(each, subject) for each in done.findings]
     _conclude(merged, plan, done)
     if cover is not None and not done.interrupted:
-        done.covered = list(suite(merged.covers, subject, cover))
+        with _until_interrupted(done):
+            done.covered = list(suite(merged.covers, subject, cover))
         if done.covered:
             subject.write(cover, done.covered)
     return done

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import ceil, floor, isfinite
 from random import Random
+from re import UNICODE
 from typing import Any, Final
 
 _LONGEST: Final = 300
@@ -96,14 +97,16 @@ def texts(schema: Mapping[str, Any], words: Sequence[str]) -> list[str]:
     return usual * -(-2 * len(edges) // len(usual)) + edges * max(1, len(usual) // (2 * len(edges)))
 
 
+_parser: Final[Any] = importlib.import_module("re._parser")  # `re` has no public one
+
+
 @lru_cache(maxsize=64)
 def samples(pattern: str, most: int) -> Sequence[str]:
     """Return texts for a regular expression, short ones first; what repeats, does so at most `most` times more.
 
     Anchors and assertions are ignored, so not each text has to match.
     """
-    parse: Callable[[str], Any] = importlib.import_module("re._parser").parse  # `re` has no public parser
-    parsed, chance = parse(pattern), Random(0)
+    parsed, chance = _parser.parse(pattern), Random(0)
     choosers: list[Callable[[int], int]] = [lambda n: 0, lambda n: n - 1, *[chance.randrange] * 40]
     drawn = dict.fromkeys(_sample(parsed, choose, most, {}) for choose in choosers)
     longer = dict.fromkeys(text + more for text in drawn for more in ("", "a", "b", "a" * most))
@@ -123,8 +126,7 @@ def _sample(parsed: Any, choose: Callable[[int], int], most: int, groups: dict[i
             case "LITERAL":
                 text += chr(argument)
             case "ANY" | "NOT_LITERAL" | "IN":
-                tests = argument if str(operation) == "IN" else [("NEGATE", None), ("LITERAL", argument)]
-                fitting = _characters(tuple(tests))
+                fitting = _characters(operation, tuple(argument) if isinstance(argument, list) else argument)
                 text += fitting[choose(len(fitting))]
             case "BRANCH":
                 text += _sample(argument[1][choose(len(argument[1]))], choose, most, groups)
@@ -143,32 +145,11 @@ def _sample(parsed: Any, choose: Callable[[int], int], most: int, groups: dict[i
 
 
 @lru_cache(maxsize=64)
-def _characters(tests: tuple[tuple[Any, Any], ...]) -> list[str]:
+def _characters(operation: Any, argument: Any) -> list[str]:
     """Return characters of a class such as `[^a-z_]`; if it has none of `_CHARACTERS`, the first that it names."""
-    negated = str(tests[0][0]) == "NEGATE"
-    found = [
-        each
-        for each in _CHARACTERS
-        if negated != any(_passes(str(kind), argument, each) for kind, argument in tests)
-    ]
-    named = [argument[0] if str(kind) == "RANGE" else argument for kind, argument in tests]
-    return found or [chr(named[0]) if isinstance(named[0], int) else "a"]
-
-
-def _passes(kind: str, argument: Any, character: str) -> bool:
-    match kind:
-        case "LITERAL":
-            return bool(ord(character) == argument)
-        case "RANGE":
-            return bool(argument[0] <= ord(character) <= argument[1])
-        case "CATEGORY":
-            category = str(argument).removeprefix("CATEGORY_")
-            return _CATEGORIES[category.removeprefix("NOT_")](character) != category.startswith("NOT_")
-    return False
-
-
-_CATEGORIES: Final[Mapping[str, Callable[[str], bool]]] = {
-    "DIGIT": str.isdigit,
-    "SPACE": str.isspace,
-    "WORD": lambda character: character.isalnum() or character == "_",
-}
+    pattern = _parser.SubPattern(_parser.State(), [(operation, argument)])
+    matches = importlib.import_module("re._compiler").compile(pattern, UNICODE).match
+    found = [each for each in _CHARACTERS if matches(each)]
+    named = [each for _, each in argument if each is not None] if isinstance(argument, tuple) else []
+    first = named[0][0] if named and isinstance(named[0], tuple) else named[0] if named else "a"
+    return found or [chr(first) if isinstance(first, int) else "a"]
