@@ -28,7 +28,7 @@ _TEXT: Final = r"§\d+§"
 _STEP: Final = rf"\.{_NAME}(?![\w(])|\[(?:\d+|{_TEXT})\]"
 _TERM: Final = rf"(?:not )?{_NAME}(?:{_STEP})*"
 _PATH: Final = re.compile(
-    rf"(?<![\w.§])(?P<root>{_NAME}(?![\w(])|json\(.*?\)+)(?P<steps>(?:{_STEP})*)"
+    rf"(?<![\w.§])(?P<root>{_NAME}(?![\w(])|json\((?:[^()]|\([^()]*\))*\))(?P<steps>(?:{_STEP})*)"
     rf"(?:(?:\s*(?:[=!]=|[<>]=?)\s*|\.\w+\(\s*)(?P<literal>{_TEXT}|-?\d+(?:\.\d+)?|true|false))?",
     re.IGNORECASE,
 )

@@ -41,6 +41,7 @@ def found_in(folder: Path, expression: str) -> Mined:
         ("ready and order.paid", {"ready": {}, "order": {"paid": {}}}),
         ("state.text.contains('yes')", {"text": {}}),
         ('default(json(state.reply)["action"], "none") == "buy"', {"json": {"action": {}}, "reply": {}}),
+        ('json(state.texts[size(state.texts) - 1])["action"]', {"json": {"action": {}}, "texts": {}}),
         ("Tell {{customer.name}} and {mood}.", {"customer": {"name": {}}, "mood": {}}),
         ("state.order", {"order": {}}),
         ("https://a.example/x", {}),
