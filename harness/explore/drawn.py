@@ -68,7 +68,9 @@ _LATE_S: Final = 7_200
 """The virtual seconds after which a person answers late."""
 _STATUSES: Final = (200, 404, 429, 500)
 _OF_CONNECTORS: Final = "connector_response"
-"""The name that functions of a mesh have for what another system answered."""
+_OF_MODELS: Final = "llm_response"
+"""The names that functions of a mesh have for the answers of another system, and of a model. In sherma, the latter is
+a message, which has a content."""
 
 
 @dataclass
@@ -280,7 +282,8 @@ class Drawn(LastResponder):
         if not number:
             if (declared := draw.declared.results.get(("llm", call.node))) is not None:
                 return {"json": draw.value(declared)}
-            read = draw.shape(call.node)
+            is_message = "content" in draw.mined.reads.get(_OF_MODELS, {})
+            read = draw.shape(call.node) if is_message else draw.shape(call.node, _OF_MODELS)
             if read.get("properties") and draw.choose(2):
                 return {"json": draw.value(read)}
             return {"reply": draw.text()}

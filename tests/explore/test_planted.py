@@ -362,3 +362,28 @@ def test_a_scenario_of_a_first_suite_ends_as_its_run_did(tmp_path: Path) -> None
     assert run.result.observed.path == ["intake", "pack", "label", "pack"]
     assert len(keys["llm"]["pack"]) == 2  # without the second reply, the same is taken, and the run fails
     assert keys["expect"].get("status") is None
+
+
+READS = """
+name: mesh
+version: "1.0.0"
+manager: {model: m}
+auto_discover: {enabled: true, directory: agency}
+entry_points: [{name: desk, target: clerk}]
+agents:
+  clerk: {agent_type: llm, model: m, prompt: Sort., can_call: [{agent: refund, condition: "kind == 'refund'"}]}
+  refund: {agent_type: programmatic}
+"""
+CLERK = """
+def clerk(llm_response, input_data, context):
+    return {"kind": llm_response["kind"].lower()}
+"""
+
+
+def test_a_model_replies_with_what_the_function_of_its_agent_reads(tmp_path: Path) -> None:
+    (tmp_path / "agency").mkdir()
+    (tmp_path / "agency" / "clerk_agent.py").write_text(CLERK, encoding="utf-8")
+
+    done = explored(tmp_path, "m.yaml", READS, 64)
+
+    assert done.coverage["nodes"] == [2, 2]
