@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from harness.errors import FormatError, Problem
-from harness.explore.drawn import Draw, Drawn, inputs
+from harness.explore.draw import Draw, inputs
+from harness.explore.drawn import Drawn
 from harness.explore.laws import NOT_JUDGED, Breach, breach
 from harness.explore.mining import mined
 from harness.explore.subject import most_visits

@@ -10,7 +10,8 @@ import pytest
 from harness.dialects.load import load_graph
 from harness.explore.attempt import Attempts, Plan
 from harness.explore.coverage import suite
-from harness.explore.drawn import KINDS_OF_FAULTS, Draw, Drawn
+from harness.explore.draw import Draw
+from harness.explore.drawn import KINDS_OF_FAULTS, Drawn
 from harness.explore.exploration import NO_HANDLING, Explored, explore
 from harness.explore.mining import Mined
 from harness.explore.search import Cover
