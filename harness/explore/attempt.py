@@ -14,7 +14,7 @@ from harness.explore.draw import Draw, inputs
 from harness.explore.drawn import Drawn
 from harness.explore.laws import NOT_JUDGED, Breach, breach
 from harness.explore.mining import mined
-from harness.explore.subject import most_visits
+from harness.explore.subject import from_entry, most_visits
 from harness.explore.values import Choose, NotDrawable
 from harness.explore.written import Material
 from harness.graph import observe
@@ -145,7 +145,8 @@ class Attempts:
             raise raised[0]
         events = result.trace.events if result.trace is not None else []
         if not self.shape and (graph := result.graph or self._graph).nodes:
-            self.shape = graph_shape(graph, shown_path(self._scenario.manifests[0]))
+            whole = graph_shape(graph, shown_path(self._scenario.manifests[0]))
+            self.shape = from_entry(whole, self._scenario.agent)
         if problem := drawn.problem or _not_judged(result.observed.error):
             raise _cannot_draw(problem)
         if result.observed.status == "timeout" and drawn.is_silent:  # a person may take as long

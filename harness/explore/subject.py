@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +16,7 @@ from harness.dialects.registry import agents_of
 from harness.errors import FormatError, Problem
 from harness.explore.written import Keys
 from harness.graph.declared import Declared
-from harness.graph.model import Graph
+from harness.graph.model import START, Graph
 from harness.graph.trace import Event
 from harness.scenario import SUFFIXES
 from harness.scenario.app_process import graph_outside_runs
@@ -39,6 +41,27 @@ _MOST_VISITS: Final = 100
 def most_visits(graph: Graph) -> int:
     """Return the visits of nodes after which a run counts as endless, far below what dialects allow."""
     return max(_MOST_VISITS, 20 * len(graph.nodes))
+
+
+def from_entry(shape: Mapping[str, Any], entry: str | None) -> Mapping[str, Any]:
+    """Return the parts of a graph (`graph_shape`) that one of its entry points leads to; all, if it has only one."""
+    routes = [tuple(re.split(r" -> | \[", branch, maxsplit=2)[:2]) for branch in shape["branches"]]
+    ways = dict(zip(shape["branches"], routes, strict=True))
+    begins = {way for branch, way in ways.items() if way[0] == START and branch.endswith(f" [{entry}]")}
+    if not begins:
+        return shape
+    inside = {target for _, target in begins}
+    onward = [way for way in (*routes, *map(tuple, shape["edges"])) if way[0] != START]
+    while more := {to for source, to in onward if source in inside} - inside:
+        inside |= {*more, *(shape["nodes"] if "*" in more else ())}
+    kept = {
+        "nodes": [node in inside for node in shape["nodes"]],
+        "edges": [tuple(edge) in begins or edge[0] in inside for edge in shape["edges"]],
+        "branches": [way in begins or way[0] in inside for way in routes],
+    }
+    parts = {part: list(compress(shape[part], kept[part])) for part in kept}
+    lines = {part: list(compress(shape["lines"][part], kept[part])) for part in kept}
+    return {**shape, **parts, "lines": lines}
 
 
 @dataclass(frozen=True)

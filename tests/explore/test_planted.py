@@ -388,3 +388,26 @@ def test_a_model_replies_with_what_the_function_of_its_agent_reads(tmp_path: Pat
     done = explored(tmp_path, "m.yaml", READS, 64)
 
     assert done.coverage["nodes"] == [2, 2]
+
+
+TWO_ENTRIES = """
+name: mesh
+version: "1.0.0"
+entry_points: [{name: order, target: intake}, {name: parcel, target: pack}]
+agents:
+  intake: {agent_type: programmatic, can_call: [{agent: label}]}
+  label: {agent_type: programmatic}
+  pack: {agent_type: programmatic}
+"""
+
+
+def test_what_another_entry_point_leads_to_counts_for_that(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text(TWO_ENTRIES, encoding="utf-8")
+    plan, out = Plan(runs=8, seconds=None, seed=0, faults=()), tmp_path / "found"
+
+    done = [
+        explore(*(subject, plan, Projects(), tmp_path), out=out, cover=None, watch=lambda *_: None)
+        for subject in of_manifest(tmp_path / "m.yaml", None, Projects())
+    ]
+
+    assert [(each.coverage["nodes"], each.unreached) for each in done] == [([2, 2], []), ([1, 1], [])]
