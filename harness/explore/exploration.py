@@ -135,6 +135,7 @@ def explore(
     Raises:
         HarnessError: the manifest is refused, or a scenario cannot be written.
     """
+    target = subject.target(cover) if cover is not None else None
     plan = replace(plan, laws=subject.laws, keeps_covers=cover is not None)
     known, merged, done, began = Known.of(subject, project), Merged(), Explored(subject), real.monotonic()
     do = partial(run_tasks, subject.scenario, plan, projects, open_executor)
@@ -162,11 +163,11 @@ def explore(
     known.write({**kept, **{each.id: each.keys for each in done.findings if not each.reason}})
     done.findings = [each if each.reason else written(each, subject) for each in done.findings]
     _conclude(merged, plan, done)
-    if cover is not None and not done.interrupted:
+    if target is not None and not done.interrupted:
         with _until_interrupted(done):
-            done.covered = list(suite(merged.covers, subject, cover))
+            done.covered = list(suite(merged.covers, subject, target.file))
         if done.covered:
-            subject.write(cover, done.covered)
+            target.write(done.covered)
     return done
 
 

@@ -221,7 +221,7 @@ def written(finding: Finding, subject: Subject) -> Finding:
             return replace(finding, file=file)
         number += 1
         file = first.with_name(first.name.replace(SUFFIXES[0], f"-{number}{SUFFIXES[0]}"))
-    subject.write(file, [finding.keys])
+    subject.target(file).write([finding.keys])
     return replace(finding, file=file)
 
 

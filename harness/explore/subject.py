@@ -128,13 +128,13 @@ class Subject:
         progress.raise_if_stopped()
         return outcome
 
-    def write(self, file: Path, scenarios: list[Keys]) -> None:
-        """Write scenarios to a file; one that exists keeps its own.
+    def target(self, file: Path) -> Target:
+        """Return what writes scenarios to a file; one that exists keeps its own.
 
         Raises:
             FormatError: it cannot be written.
         """
-        Target.at(file, self._setting).write(scenarios)
+        return Target.at(file, self._setting)
 
     @property
     def _setting(self) -> Setting:

@@ -259,6 +259,17 @@ def test_a_cover_of_several_agents_names_them_in_its_scenarios(agent: Any, invok
     assert {name.strip('"').partition(":")[0] for name in names} == {"desk", "booth"}
 
 
+def test_a_first_suite_that_cannot_be_written_is_refused_before_the_search(
+    agent: Any, invoke: Invoke
+) -> None:
+    agent(DEFECT)
+
+    done = invoke("explore", "desk.yaml", "--runs", "240", "--cover", "first.yaml")
+
+    assert (done.exit_code, "is not the name of a scenario file" in done.output) == (2, True)
+    assert not Path(".harness").exists()
+
+
 # ---------------------------------------------------------------- scenarios
 
 
