@@ -37,7 +37,7 @@ NOT_JUDGED: Final = (
 _ENDLESS: Final = ("endless-loop", "too-many-steps", "too-many-starts", "visit-limit")
 _ENDLESS_TYPES: Final = ("GraphRecursionError",)
 _OF_FAULTS: Final = {*KINDS, *(exception.__name__ for exception, _ in KINDS.values())}
-_HINT: Final = re.compile(r";? \(?did you mean [^?]*\?\)?")
+_ASIDE: Final = re.compile(r";? \(?did you mean [^?]*\?\)?| \([^()]*\)")
 _TEXTS_OF_FAULTS: Final = tuple(text for _, text in KINDS.values())
 _DRAWN: Final = re.compile(
     r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\d+(?:\.\d+)?|(?<= of )[a-z]+(?: and [a-z]+)?(?= in )|(?<=, found )[^,;:]*",
@@ -116,7 +116,7 @@ def failure(observed: Observation) -> Breach:
     cause = clip(f"{error['type']}{node}: {' '.join(error['message'].split())}", 200)
     if error["code"] in _ENDLESS or error["type"] in _ENDLESS_TYPES:
         return _endless(observed, cause, place)
-    text = "" if error["code"] == ExpressionError.code else _DRAWN.sub("…", _HINT.sub("", error["message"]))
+    text = "" if error["code"] == ExpressionError.code else _DRAWN.sub("…", _ASIDE.sub("", error["message"]))
     at = place if frame else f"{error['node']} {place} {text}"  # an expression is its place
     if _is_fault(observed, error):  # which of them it is makes no difference to the node
         return Breach("crash", cause, place, f"fault {error['node']}", f"{error['node'] or ''}")

@@ -32,6 +32,13 @@ def test_a_hint_does_not_split_a_finding() -> None:
     )
 
 
+def test_a_remark_does_not_split_a_finding() -> None:
+    text = "'a' and 'b' wrote field {}, which has no reducer{}; declare it"
+    assert key("InvalidUpdateError", text.format("'count'", "")) == key(
+        "InvalidUpdateError", text.format("'weather'", " (nor has 'count')")
+    )
+
+
 def test_faults_of_a_node_are_one_finding_whatever_the_client_makes_of_them() -> None:
     limit = key(
         "OpenAIRateLimitError", "Error code: 429", line=7, calls=(("ask", "429 rate limit exceeded"),)
