@@ -43,7 +43,7 @@ _EXPRESSION: Final = re.compile(
 _PLACEHOLDER: Final = re.compile(rf"(?<!\$)\{{\{{?\s*({_NAME}(?:{_STEP})*)\s*\}}\}}?")
 _KEYWORDS: Final = frozenset(("and", "or", "not", "in", "true", "false", "null", "none", "if", "else"))
 _ARITHMETIC: Final = "*/%-"
-_PLAIN: Final = re.compile(r"[\w .,'!?@-]{1,40}")
+_PLAIN: Final = re.compile(r"(?=.*\w)[\w .,'!?@-]{1,40}")
 """Matches a text of a manifest that counts as a word."""
 
 

@@ -156,6 +156,10 @@ def test_a_shape_has_all_that_is_read_with_types_by_what_it_is_compared_with(tmp
     assert typed["properties"]["paid"] == {"type": "boolean"}
 
 
+def test_a_text_without_letters_and_digits_is_no_word(tmp_path: Path) -> None:
+    assert not {".", "- -"} & {*mined(graph(tmp_path, m_yaml="a: [., '- -', fine]")).words}
+
+
 def test_mining_gives_the_same_again(tmp_path: Path) -> None:
     again = graph(tmp_path, m_yaml="a: [\"state.x == 'y'\", z]")
     assert mined(again) is mined(again)
