@@ -75,3 +75,9 @@ def test_what_an_expression_reads_in_vain_is_one_finding_at_its_place() -> None:
         ).key
 
     assert at("no field 'm' in a value of type bool in b.m") == at("no such key: 'm' in b.m")
+
+
+def test_a_limit_of_visits_is_a_run_without_an_end() -> None:
+    error = {"type": "VisitLimit", "code": "visit-limit", "message": "", "node": "ask", "where": "g.yaml:3:1"}
+    observed = Observation(status="failed", error={**error, "traceback": []}, visits={"ask": 3})
+    assert (failure(observed).type, failure(observed).about) == ("endless", "ask")
