@@ -26,6 +26,7 @@ from harness.graph.effects import (
     MCPCall,
     MCPEndpoint,
     ScriptCall,
+    ToolSpec,
 )
 from harness.graph.model import State
 from harness.interception.model_calls import current_model_call
@@ -63,6 +64,7 @@ _MOST_HUMAN_ANSWERS: Final = 5
 """Answers of people in a run: they give up."""
 _EDITABLE: Final = ("string", "integer", "number", "boolean")
 """The types of fields that a person edits at a breakpoint: what code holds as objects is no JSON."""
+_DECISIONS: Final = ("approve", "reject", "edit", "respond")
 _LATE_S: Final = 7_200
 """The virtual seconds after which a person answers late."""
 _STATUSES: Final = (200, 404, 429, 500)
@@ -97,6 +99,7 @@ class Drawn(LastResponder):
     _answered: int = 0
     _resumed: int = 0
     _tool_rounds: Counter[str] = field(default_factory=Counter)
+    _tools: dict[str, ToolSpec] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._is_stubborn = self.draw.rarely(6)
@@ -221,6 +224,7 @@ class Drawn(LastResponder):
         draw, schema = self.draw, _demanded(call)
         if schema is not None:
             return {"json": draw.value(schema)}
+        self._tools |= {tool.name: tool for tool in call.tools}
         number = draw.choose(4) if call.tools and self._tool_rounds[call.node] < _MOST_TOOL_ROUNDS else 0
         if not number:
             if (declared := draw.declared.results.get(("llm", call.node))) is not None:
@@ -283,8 +287,8 @@ class Drawn(LastResponder):
     def _said(self, effect: HumanCall, kind: int) -> Any:
         """Draw what a person says: a decision, what the manifest declares or its code reads, an option, a text."""
         draw = self.draw
-        if decisions := _decisions(effect.args.get("value")):
-            return {"decisions": [{"type": draw.one_of(each)} for each in decisions]}
+        if reviewed := _reviewed(effect.args.get("value")):
+            return {"decisions": [self._decision(*each) for each in reviewed]}
         if (schema := draw.declared.results.get(("human", effect.node))) is not None:
             return draw.value(schema)
         read = draw.shape("interrupt")
@@ -294,6 +298,18 @@ class Drawn(LastResponder):
         if offered and kind < 5:
             return draw.one_of(offered)
         return "" if kind == 6 else draw.text()
+
+    def _decision(self, action: Mapping[str, Any], allowed: Sequence[str]) -> Mapping[str, Any]:
+        """Draw what a person decides of an action: an edit changes its arguments as their schema allows."""
+        kind = self.draw.one_of(allowed)
+        if kind == "respond":
+            return {"type": kind, "message": self.draw.text()}
+        if kind != "edit":
+            return {"type": kind}
+        tool = self._tools.get(action["name"])
+        args = action.get("args", {})
+        edited = arguments(tool, self.draw.choose, self.draw.literals) if tool is not None else args
+        return {"type": kind, "edited_action": {"name": action["name"], "args": edited}}
 
     def _retrieval(self, effect: Effect) -> Mapping[str, Any]:
         number = self.draw.choose(3)
@@ -332,12 +348,14 @@ def _options(args: Mapping[str, Any]) -> Sequence[Any]:
     return ()
 
 
-def _decisions(value: Any) -> list[Sequence[str]]:
-    """Return the decisions that LangChain's human-in-the-loop middleware takes for each action, in its format."""
-    configs = value.get("review_configs") if isinstance(value, Mapping) else None
+def _reviewed(value: Any) -> list[tuple[Mapping[str, Any], Sequence[str]]]:
+    """Return the actions in a question of LangChain's human-in-the-loop middleware, each with what is allowed."""
+    if not (isinstance(value, Mapping) and value.get("review_configs")):
+        return []
+    allowed = {each["action_name"]: each["allowed_decisions"] for each in value["review_configs"]}
     return [
-        [kind for kind in each["allowed_decisions"] if kind in ("approve", "reject")] or ["approve"]
-        for each in configs or ()
+        (action, [kind for kind in _DECISIONS if kind in allowed.get(action["name"], ())] or _DECISIONS[:1])
+        for action in value.get("action_requests", ())
     ]
 
 

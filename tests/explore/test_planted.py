@@ -1,6 +1,7 @@
 """Exploration finds planted defects in small agents of several dialects, and nothing in sound ones."""
 
 # ruff: noqa: E501
+import asyncio
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,7 +19,7 @@ from harness.explore.search import Cover
 from harness.explore.subject import of_manifest
 from harness.explore.written import Material, keys_of
 from harness.graph.declared import Declared
-from harness.graph.effects import MCPEndpoint
+from harness.graph.effects import HumanCall, LLMCall, MCPEndpoint, ToolSpec
 from harness.scenario.load import load_file
 from harness.scenario.model import load_request
 from harness.scenario.outcome import Outcome
@@ -175,7 +176,7 @@ def run_file(file: Path) -> list[Outcome]:
 def explored(folder: Path, name: str, text: str, runs: int, **plan: Any) -> Explored:
     """Explore a manifest with seed 0."""
     (folder / "prompts.yaml").write_text(PROMPTS, encoding="utf-8")
-    (folder / name).write_text(text, encoding="utf-8")
+    (folder / name.partition(":")[0]).write_text(text, encoding="utf-8")
     projects = Projects()
     manifest = folder if name == "graph.yaml" else folder / name
     [subject] = of_manifest(manifest, None, projects)
@@ -411,3 +412,49 @@ def test_what_another_entry_point_leads_to_counts_for_that(tmp_path: Path) -> No
     ]
 
     assert [(each.coverage["nodes"], each.unreached) for each in done] == [([2, 2], []), ([1, 1], [])]
+
+
+REVIEWED = """\
+from typing import TypedDict
+from langgraph.graph import StateGraph
+from langgraph.types import interrupt
+
+class State(TypedDict, total=False):
+    done: str
+
+def ask(state):
+    action = {"name": "pay", "args": {"amount": 3}}
+    config = {"action_name": "pay", "allowed_decisions": ["approve", "edit", "respond"]}
+    [decision] = interrupt({"action_requests": [action], "review_configs": [config]})["decisions"]
+    edited = decision.get("edited_action", action)
+    assert edited == action and decision["type"] in ("approve", "respond"), decision["type"]
+    return {"done": decision.get("message", "paid")}
+
+graph = StateGraph(State).add_node(ask).set_entry_point("ask").compile()
+"""
+
+
+def test_people_approve_edit_and_respond_where_they_may(tmp_path: Path) -> None:
+    done = explored(tmp_path, "app.py:graph", REVIEWED, 64)
+    assert [finding.breach.cause.rpartition(": ")[2] for finding in done.findings] == ["edit"]
+
+
+def test_an_edit_has_arguments_that_are_valid_for_the_tool() -> None:
+    schema = {"type": "object", "properties": {"amount": {"type": "integer"}}, "required": ["amount"]}
+    config = {"action_name": "pay", "allowed_decisions": ["edit"]}
+    action = {"name": "pay", "args": {"amount": 3}}
+    question = {"action_requests": [action], "review_configs": [config]}
+    random = Random(0)
+    drawn = Drawn(Draw(random.randrange, Mined(), Declared()))
+
+    async def edited() -> list[Any]:
+        await drawn.answer(LLMCall(node="a", name="m", tools=[ToolSpec("pay", "Pays.", schema)]), {})
+        for _ in range(5):
+            await drawn.answer(HumanCall(node="a", name="a", args={"value": question}), {})
+        answers = [answer["reply"] for answer in drawn.answers[1:] if "reply" in answer]
+        return [each["edited_action"] for answer in answers for each in answer["decisions"]]
+
+    found = asyncio.run(edited())
+    assert {each["name"] for each in found} == {"pay"}
+    assert len({each["args"]["amount"] for each in found}) > 1
+    assert all(isinstance(each["args"]["amount"], int) for each in found)
