@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.dialects.dialect import Dialect
+from harness.dialects.kit.accesses import definitions
 from harness.dialects.load import files_read, load_prompts
 from harness.dialects.registry import dialect_named, dialect_of
 from harness.dialects.request import Changes, LoadRequest, TextReplacement
@@ -111,11 +112,19 @@ class _Source:
             return
         nodes, fields = self._lines(NODES), self._lines(FIELDS)
         faults = self._of_app() if isinstance(graph, NativeGraph) else self._of_graph(graph, fields)
-        spans = {node.name: node.span for node in graph.nodes}
+        spans = {node.name: node.span for node in graph.nodes} or self._functions()
         for fault in faults:
             if _FAULTS[fault.kind][0] in self.operators:
                 lines = fields if fault.kind in _OF_FIELDS else nodes
-                yield self._in_graph(fault, lines.get(fault.name, (1, 1)), spans)
+                yield self._in_graph(fault, lines.get(fault.name), spans)
+
+    def _functions(self) -> dict[str, Span | None]:
+        """Return the places of the functions that are the nodes of an app, as its unchanged runs told them."""
+        shape = self.agent.shape
+        places = zip(shape.get("nodes", ()), shape.get("lines", {}).get("nodes", ()), strict=False)
+        found = ((name, str(place).rpartition(":")) for name, place in places if place is not None)
+        module = shown_path(str(self._main).partition(":")[0])
+        return {name: Span(file or module, int(line), 1) for name, (file, _, line) in found}
 
     @cached_property
     def _main(self) -> Path:
@@ -180,11 +189,15 @@ class _Source:
                     in_prompt=True,
                 )
 
-    def _in_graph(self, fault: Fault, lines: tuple[int, int], spans: dict[str, Span | None]) -> Mutant:
+    def _in_graph(self, fault: Fault, lines: tuple[int, int] | None, spans: dict[str, Span | None]) -> Mutant:
         is_field, keys = fault.kind in _OF_FIELDS, fault.key.split("\n")
         operator, name, diff = _FAULTS[fault.kind]
         path = "/".join(filter(None, (fault.name, keys[0])))
         where = None if is_field else spans.get(fault.name)
+        if lines is None and where is not None and where.file.endswith(".py"):
+            ends = [each.end_lineno or 1 for each in definitions(where.file).get(where.line, ())]
+            lines = where.line, max(ends, default=where.line)
+        lines = lines or (1, 1)
         return Mutant(
             id=f"{operator}:{relative_path(self._main, self.root)}:{path}:{name}",
             operator=operator,

@@ -485,6 +485,20 @@ def test_an_app_gets_a_context_is_resumed_and_answered_at_its_own_model_and_prin
     assert "- resume: {}" in cover
 
 
+def test_a_node_of_an_app_is_at_its_function(write: WriteFile, invoke: Invoke) -> None:
+    write(
+        "app.py",
+        APP.replace(
+            'add_edge(START, "answer")',
+            'add_conditional_edges(START, lambda state: "__end__", ["answer", "__end__"])',
+        ),
+    )
+    invoke("explore", "app.py:graph", "--runs", "8", "--json", "found.json")
+    unreached = json.loads(Path("found.json").read_text())["unreached"]
+    line = APP[: APP.index("def answer")].count("\n") + 1
+    assert [each["where"] for each in unreached if each["kind"] == "node"] == [f"app.py:{line}"]
+
+
 def test_a_key_that_is_no_invariant_is_refused(agent: Any, write: WriteFile, invoke: Invoke) -> None:
     agent(SOUND)
     write("half.scenario.yaml", HALF.replace("EXPLORE", "nevr: [refund]"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 from tests.mutation.conftest import Mutate
@@ -55,6 +56,19 @@ def test_nodes_are_skipped_and_targets_of_conditional_edges_exchanged(mutate: Mu
     skipped = found["node:app.py:graph:bill:skipped"]
     assert (skipped["outcome"], skipped["suggestion"]) == ("survived", "output: {log: billed}")
     assert found["node:app.py:graph:note:skipped"]["outcome"] == "no_coverage"
+
+
+def test_a_node_is_at_the_function_that_it_runs(mutate: Mutate) -> None:
+    Path("app.py").write_text(APP)
+    Path("desk.scenario.yaml").write_text(SUITE)
+    settings = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
+    for args in (["init", "-q"], ["add", "-A"], [*settings, "commit", "-qm", "one"]):
+        subprocess.run(["git", *args], check=True)
+    Path("app.py").write_text(APP.replace('state["letter"]', 'state["letter"].lower()'))
+    found = mutate("--changed", "--operator", "node")["by_id"]
+    assert {id_: each["where"] for id_, each in found.items()} == {
+        "node:app.py:graph:sort:skipped": "app.py:12"
+    }
 
 
 NESTED = """\

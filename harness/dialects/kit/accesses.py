@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from types import CodeType
 from typing import Any, Final
 
 from harness.time.rebinding import USER, origin
@@ -79,6 +80,13 @@ def functions_in(runnable: Any) -> Iterator[Callable[..., Any]]:
         yield from functions_in(runnable.__call__)
 
 
+def code_of(function: Any) -> CodeType:
+    """Return the code of a function that `functions_in` yields."""
+    inner = function.func if isinstance(function, partial) else function
+    code: CodeType = inspect.unwrap(getattr(inner, "__func__", inner)).__code__
+    return code
+
+
 def access_of(function: Callable[..., Any], at: int | None = 0, depth: int = 0) -> Access:
     """Return the keys that a function accesses in the mapping or object that its argument at `at` is.
 
@@ -86,9 +94,9 @@ def access_of(function: Callable[..., Any], at: int | None = 0, depth: int = 0) 
     """
     if isinstance(function, partial):
         return access_of(function.func, None if at is None else at + len(function.args), depth)
-    code = inspect.unwrap(getattr(function, "__func__", function)).__code__
+    code = code_of(function)
     found = Access()
-    for definition in _definitions(code.co_filename).get(code.co_firstlineno, ()):
+    for definition in definitions(code.co_filename).get(code.co_firstlineno, ()):
         if getattr(definition, "name", "<lambda>") == code.co_name:
             names = [each.arg for each in (*definition.args.posonlyargs, *definition.args.args)]
             given = names[1:] if hasattr(function, "__self__") else names
@@ -98,7 +106,7 @@ def access_of(function: Callable[..., Any], at: int | None = 0, depth: int = 0) 
 
 
 @lru_cache(256)
-def _definitions(file: str) -> dict[int, list[Definition]]:
+def definitions(file: str) -> dict[int, list[Definition]]:
     """Return the functions in a file, by the line that their code begins in."""
     found: dict[int, list[Definition]] = {}
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.chance import seeded_chance
+from harness.dialects.kit.accesses import code_of, functions_in
 from harness.dialects.kit.manifest import BadInput
 from harness.dialects.langgraph.app import (
     enter,
@@ -30,7 +31,7 @@ from harness.dialects.langgraph.target import (
 )
 from harness.dialects.request import LoadRequest
 from harness.engine.versions import CONTEXT_FLOORS, FLOORS, default_recursion_limit, too_old
-from harness.errors import ManifestError, Problem
+from harness.errors import ManifestError, Problem, Span
 from harness.graph.effects import NAMED_KINDS
 from harness.graph.model import END, NODE, START, Channel, Edge, Lifecycle, NestedGraph, Node, Vocabulary
 from harness.graph.native import COMMAND, NativeGraph, PlainState, name_inside, route_label
@@ -215,7 +216,11 @@ def _unimported(app: _App, dialect: str) -> NativeGraph:
 
 
 def _described(compiled: Any, name: str, dialect: str, app: _App, request: LoadRequest) -> NativeGraph:
-    nodes = tuple(Node(each, dialect, _never) for each in compiled.nodes if each != START)
+    nodes = tuple(
+        Node(each, dialect, _never, _place(node.bound))
+        for each, node in compiled.nodes.items()
+        if each != START
+    )
     names = [each for each in compiled.channels if not each.startswith(_INTERNAL)]
     return NativeGraph(
         name=name,
@@ -238,6 +243,14 @@ def _described(compiled: Any, name: str, dialect: str, app: _App, request: LoadR
         enter=partial(enter, app.folders, app.environment, offline=request.invocation.offline),
         has_tasks=getattr(compiled, "builder", None) is None,
     )
+
+
+def _place(runnable: Any) -> Span | None:
+    """Return the place of the first function of the user that a node runs."""
+    for function in functions_in(runnable):
+        code = code_of(function)
+        return Span(shown_path(Path(code.co_filename)), code.co_firstlineno, 1)
+    return None
 
 
 @cache
