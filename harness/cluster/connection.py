@@ -41,6 +41,12 @@ def connected(address: str) -> Any:
     return client
 
 
+def disconnect(client: Any) -> None:
+    """Close the connection to a scheduler that is gone, to which Dask would connect again and again."""
+    connected.cache_clear()
+    _close(client)
+
+
 def _local(distributed: Any, workers: int) -> Any:
     """Return a cluster in this process. Its workers are threads: scenarios run in processes beside them anyway."""
     cluster = distributed.LocalCluster(

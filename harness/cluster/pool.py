@@ -23,7 +23,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from harness import DISTRIBUTION, __version__
-from harness.cluster.connection import connected
+from harness.cluster.connection import connected, disconnect
 from harness.cluster.job import Job, Setup, versions
 from harness.cluster.project import archive_of, project_of
 from harness.cluster.travel import packed, unpacked
@@ -183,7 +183,7 @@ class ClusterPool:
             raise self._gone() from error
 
     def _gone(self) -> ClusterGone:
-        connected.cache_clear()
+        disconnect(self._client)
         return ClusterGone(f"the scheduler {self._address} is gone")
 
     # ------------------------------------------------------------ tasks

@@ -109,7 +109,8 @@ ASKED = {
     "a fetch of tornado": "from tornado.httpclient import AsyncHTTPClient\n"
     "return (await AsyncHTTPClient().fetch(URL)).body.decode()",
     "JSON sent by httplib2": "import httplib2\n"
-    "return httplib2.Http().request(URL, 'POST', json.dumps({'city': 'Kiel'}))[1].decode()",
+    "client = httplib2.Http()\ntext = client.request(URL, 'POST', json.dumps({'city': 'Kiel'}))[1].decode()\n"
+    "client.close()\nreturn text",
     "a connection used twice": BY_HTTP_CLIENT.replace("def by_http_client():\n", "").replace("    ", "")
     + "connection.request('POST', '/wind', body='Kiel')\nreturn connection.getresponse().reason",
 }
