@@ -34,10 +34,10 @@ def run() -> list[Figure]:
         of_app = Path(folder, "app.scenario.yaml")
         scenarios.write(of_app, "clerk_app.py:graph", [asked], dialect="langgraph")
         command = "from harness.cli.main import main; main()"
-        programs = {**PROGRAMS, "run": [command, "run", str(file), "--report", folder]}
+        programs = {**PROGRAMS, "run": [command, "run", str(file), "--report", f"{folder}/report"]}
         of_app_programs = {
             "import": ["import benchmarks.manifests.clerk_app"],
-            "run": [command, "run", str(of_app), "--report", folder],
+            "run": [command, "run", str(of_app), "--report", f"{folder}/report"],
         }
         took = medians(
             {
