@@ -247,10 +247,11 @@ def _described(compiled: Any, name: str, dialect: str, app: _App, request: LoadR
 
 def _place(runnable: Any) -> Span | None:
     """Return the place of the first function of the user that a node runs."""
-    for function in functions_in(runnable):
-        code = code_of(function)
-        return Span(shown_path(Path(code.co_filename)), code.co_firstlineno, 1)
-    return None
+    try:
+        code = next(map(code_of, functions_in(runnable)), None)
+    except Exception:  # of an object that has every attribute, such as a mock
+        return None
+    return Span(shown_path(Path(code.co_filename)), code.co_firstlineno, 1) if code is not None else None
 
 
 @cache

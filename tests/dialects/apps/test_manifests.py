@@ -393,6 +393,19 @@ def test_an_app_may_draw_itself_when_it_is_imported(run_app: RunApp, tmp_path: P
     assert not (tmp_path / "graph.png").exists()
 
 
+def test_a_node_may_be_an_object_that_has_every_attribute(run_app: RunApp) -> None:
+    app = """\
+    from unittest.mock import Mock
+    from langgraph.graph import START, MessagesState, StateGraph
+
+    done = Mock(return_value={}, __name__="done")
+    graph = StateGraph(MessagesState).add_node("done", done).add_edge(START, "done").compile()
+    """
+    scenario = "manifest: agent.py:graph\nscenarios: [{name: it, input: hi, expect: {path: [done]}}]"
+    (outcome,) = run_app(scenario, {"agent.py": app}).values()
+    assert outcome.passed, outcome.observed.error
+
+
 def test_http_stubs_answer_what_an_import_requests(run_app: RunApp) -> None:
     found = run_app(
         """
