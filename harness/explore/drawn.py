@@ -350,13 +350,17 @@ def _options(args: Mapping[str, Any]) -> Sequence[Any]:
 
 def _reviewed(value: Any) -> list[tuple[Mapping[str, Any], Sequence[str]]]:
     """Return the actions in a question of LangChain's human-in-the-loop middleware, each with what is allowed."""
-    if not (isinstance(value, Mapping) and value.get("review_configs")):
+    try:
+        allowed = {each["action_name"]: each["allowed_decisions"] for each in value["review_configs"]}
+        return [
+            (
+                action,
+                [kind for kind in _DECISIONS if kind in allowed.get(action["name"], ())] or _DECISIONS[:1],
+            )
+            for action in value["action_requests"]
+        ]
+    except (KeyError, TypeError, AttributeError):  # a question of another form
         return []
-    allowed = {each["action_name"]: each["allowed_decisions"] for each in value["review_configs"]}
-    return [
-        (action, [kind for kind in _DECISIONS if kind in allowed.get(action["name"], ())] or _DECISIONS[:1])
-        for action in value.get("action_requests", ())
-    ]
 
 
 def _malformed(draw: Draw, call: Effect) -> Mapping[str, Any] | None:

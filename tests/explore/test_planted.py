@@ -439,6 +439,12 @@ def test_people_approve_edit_and_respond_where_they_may(tmp_path: Path) -> None:
     assert [finding.breach.cause.rpartition(": ")[2] for finding in done.findings] == ["edit"]
 
 
+def test_a_question_that_only_looks_like_a_review_is_answered_like_any_other(tmp_path: Path) -> None:
+    asking = 'def ask(state):\n    interrupt({"action_requests": ["pay"], "review_configs": ["pay"]})\n'
+    app = REVIEWED[: REVIEWED.index("def ask")] + asking + REVIEWED[REVIEWED.index("\ngraph =") :]
+    assert explored(tmp_path, "app.py:graph", app, 16).findings == []
+
+
 def test_an_edit_has_arguments_that_are_valid_for_the_tool() -> None:
     schema = {"type": "object", "properties": {"amount": {"type": "integer"}}, "required": ["amount"]}
     config = {"action_name": "pay", "allowed_decisions": ["edit"]}
