@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,6 +20,8 @@ TOLERANCE: Final = 1e-9
 LONGEST_TEXT = 500
 MOST_ITEMS = 50
 _SCALARS = frozenset({int, bool, float, type(None)})
+_PLAIN_KEY: Final = re.compile(r"(?!(?i:yes|no|on|off|true|false|null)$)[$A-Za-z_]\w{0,99}", re.ASCII)
+"""A key that YAML reads as text without quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +169,8 @@ _Quoting.add_representer(str, _quoted_text)
 def _yaml(value: Any) -> str:
     """Return the beginning of a value in YAML flow style, or in JSON if YAML needs several lines."""
     value = truncated(value, 10 * WIDTH)
-    if isinstance(value, str) and value.isprintable():  # as the library does, ten times as fast
-        return "'" + value.replace("'", "''") + "'"
+    if (plain := _plain_yaml(value)) is not None:
+        return plain
     try:
         text = yaml.dump(
             value, None, _Quoting, default_flow_style=True, allow_unicode=True, width=10**9, sort_keys=False
@@ -176,3 +179,26 @@ def _yaml(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, default=str)
     text = text.removesuffix("\n").removesuffix("\n...")
     return json.dumps(value, ensure_ascii=False, default=str) if "\n" in text else text
+
+
+def _plain_yaml(value: Any) -> str | None:
+    """Return what the library makes of a plain value, in a tenth of the time; None if it may need an escape."""
+    kind = type(value)
+    if kind is str:
+        return "'" + value.replace("'", "''") + "'" if value.isprintable() else None
+    if kind is int:
+        return str(value)
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is float:
+        return None if set(text := repr(value)) & {"e", "n"} else text
+    if kind is list:
+        items = [_plain_yaml(item) for item in value]
+        return None if None in items else f"[{', '.join(items)}]"  # type: ignore[arg-type]
+    if kind is dict and all(type(key) is str and _PLAIN_KEY.fullmatch(key) for key in value):
+        items = [_plain_yaml(item) for item in value.values()]
+        pairs = (f"{key}: {item}" for key, item in zip(value, items, strict=True))
+        return None if None in items else f"{{{', '.join(pairs)}}}"
+    return None
