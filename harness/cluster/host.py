@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from harness.cluster.job import Job, Setup
-from harness.cluster.travel import packed, relocated, unpacked
+from harness.cluster.travel import Runs, unpacked
 from harness.errors import HarnessError
 from harness.scenario.model import Scenario
 from harness.time.real import real
@@ -120,20 +120,20 @@ class _Served:
     """The pool of a host, for one job."""
 
     def __init__(self, top: str, place: str, folder: str, content: bytes) -> None:
-        self._top, self._place = Path(top), Path(place)
-        setup: Setup = unpacked(content, self._place)
+        self._runs = Runs(Path(place), Path(top))
+        setup: Setup = unpacked(content, self._runs.place)
         os.environ.update(setup.environment)
-        os.chdir(self._place / folder)
-        self._makes_records = setup.work is None
-        self.pool = WorkerPool(1, setup.projects, stdout_to_stderr=True, one_by_one=True, work=setup.work)
+        os.chdir(self._runs.place / folder)
+        self._work = setup.work or self._runs
+        self.pool = WorkerPool(1, setup.projects, stdout_to_stderr=True, one_by_one=True, work=self._work)
 
     def results(self, chunk: bytes) -> Iterator[bytes]:
         """Run packed scenarios by number, and yield their packed results in order: there is one process."""
-        scenarios = _Numbered(unpacked(chunk, self._place))
+        scenarios = _Numbered(unpacked(chunk, self._runs.place))
         for result in self.pool.run(scenarios, iter(scenarios.numbers)):
-            if self._makes_records and result.outcome is not None:
-                result = result._replace(record=relocated(result.record, self._place, self._top))
-            yield packed(tuple(result), self._place)
+            made: Any = result.outcome
+            is_packed = self._work is self._runs and isinstance(made, bytes)  # not by the pool itself
+            yield made if is_packed else self._runs.packed(result)
 
 
 def main(descriptor: int) -> None:

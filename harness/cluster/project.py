@@ -25,7 +25,7 @@ from typing import Final
 from harness.errors import HarnessError
 from harness.scenario.model import Scenario
 from harness.selection.changes import Changes
-from harness.selection.inputs import InputFinder
+from harness.selection.inputs import InputFinder, Inputs
 from harness.settings import Projects, Settings
 from harness.source.document import real_path
 
@@ -79,6 +79,7 @@ def project_of(scenarios: Iterable[Scenario], projects: Projects) -> Project:
     finder = InputFinder(projects, Changes("", frozenset()))
     files: set[Path] = set()
     roots: set[Path] = set()
+    seen: dict[int, Inputs] = {}
     current = real_path(Path.cwd())
     for scenario in scenarios:
         settings = projects.of(scenario.file)
@@ -87,6 +88,9 @@ def project_of(scenarios: Iterable[Scenario], projects: Projects) -> Project:
             roots.add(root)
             files |= set(_listed(root, settings))
         inputs = finder.inputs(scenario)
+        if id(inputs) in seen:  # those of another scenario of its file
+            continue
+        seen[id(inputs)] = inputs
         known = {
             *inputs.files,
             *inputs.modules.files,

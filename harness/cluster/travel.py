@@ -9,12 +9,17 @@ import copyreg
 import io
 import pickle
 import zlib
+from collections.abc import Callable
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from harness.errors import Span
-from harness.report.results import Record
+from harness.report.results import Record, record
+from harness.scenario.model import Scenario
+from harness.settings import Settings
+from harness.workers.result import ScenarioResult
 
 _PATH: Final = type(Path())
 _GZIP: Final = 31
@@ -62,6 +67,32 @@ def relocated(made: Record, there: Path, here: Path) -> Record:
         gzip = zlib.compressobj(1, zlib.DEFLATED, _GZIP)
         made = made._replace(trace=gzip.compress(trace.replace(old.encode(), new.encode())) + gzip.flush())
     return made._replace(line=made.line.replace(old, new))
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The work of a process that runs scenarios of `place` and packs the results, which others only pass on.
+
+    Attributes:
+        place: the folder around the project on this machine.
+        top: that folder on the machine of the command.
+    """
+
+    place: Path
+    top: Path
+
+    def __call__(
+        self, number: int, scenario: Scenario, settings: Settings, tell: Callable[[bytes], None]
+    ) -> None:
+        from harness.scenario.run import outcomes
+
+        for outcome in outcomes(scenario, settings):
+            tell(self.packed(ScenarioResult(number, outcome, record(outcome))))
+
+    def packed(self, result: ScenarioResult) -> bytes:
+        """Return a result for the command."""
+        made = relocated(result.record, self.place, self.top)
+        return packed((*result[:2], made), self.place)
 
 
 def _prefix(top: Path) -> str:

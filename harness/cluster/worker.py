@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -80,7 +81,15 @@ def prepare(job: Job, archive: bytes | None = None, dask_worker: Any = None) -> 
     _prepared[dask_worker.id, job.id] = job, place
     if len(_prepared) > _MOST_JOBS:
         del _prepared[next(iter(_prepared))]
+    _begin_hosts(job, place)
     return Prepared()
+
+
+def _begin_hosts(job: Job, place: Path) -> None:
+    """Begin a host for each worker of this process, to import what it needs. Further threads begin theirs later."""
+    workers = sum(each == job.id for _, each in _prepared)
+    with suppress(HostLost):  # the first chunk tells
+        _idle.extend([_host_for(job, place) for _ in range(workers)])
 
 
 def run_chunk(job_id: str, scenarios: bytes, patience_s: float) -> Chunk:

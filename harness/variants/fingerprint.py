@@ -28,8 +28,7 @@ def fingerprints(scenarios: Sequence[Scenario], projects: Projects) -> list[str]
 
     While cassettes are being written, they are left out, since the run changes them.
     """
-    finder = InputFinder(projects, Changes("", frozenset()))
-    hashed = cache(_hashed)
+    finder, hashed = InputFinder(projects, Changes("", frozenset())), cache(_hashed)
     return [_fingerprint(scenario, projects, finder, hashed) for scenario in scenarios]
 
 
@@ -45,7 +44,7 @@ def input_digests(scenarios: Iterable[Scenario], projects: Projects) -> dict[str
 
 
 def _input_files(
-    scenario: Scenario, projects: Projects, finder: InputFinder, hashed: Callable[[Path], str]
+    scenario: Scenario, projects: Projects, finder: InputFinder, hashed: Callable[[Path, Path], str]
 ) -> list[str]:
     """Return the files that a scenario depends on, relative to the project, each with its hash."""
     settings = projects.of(scenario.file)
@@ -57,11 +56,11 @@ def _input_files(
     folders = inputs.folders - {own} if own else inputs.folders
     files = {*inputs.files, *inputs.modules.files, *(file for folder in folders for file in _below(folder))}
     project = real_path(settings.project)
-    return [f"{os.path.relpath(file, project)} {hashed(file)}" for file in sorted(files)]
+    return [hashed(file, project) for file in sorted(files)]
 
 
 def _fingerprint(
-    scenario: Scenario, projects: Projects, finder: InputFinder, hashed: Callable[[Path], str]
+    scenario: Scenario, projects: Projects, finder: InputFinder, hashed: Callable[[Path, Path], str]
 ) -> str:
     settings = projects.of(scenario.file)
     parts = [
@@ -84,8 +83,10 @@ def _below(folder: Path) -> Iterator[Path]:
         yield from (Path(at, name) for name in names)
 
 
-def _hashed(file: Path) -> str:
+def _hashed(file: Path, project: Path) -> str:
+    """Return the path of a file from a project, with the hash of its content."""
     try:
-        return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+        content = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
     except OSError:
-        return ""
+        content = ""
+    return f"{os.path.relpath(file, project)} {content}"
