@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Self
 from msgspec.json import decode
 
 from harness.errors import FormatError, Problem
+from harness.interception.descriptors import keep_open, let_go
 from harness.report.cause import fault
 from harness.report.encoding import encode, fits, replace, replace_in_chunks, unwritable
 from harness.report.failure import failed_checks
 from harness.report.folder_check import refuse_foreign
 from harness.report.group import PARTS
-from harness.report.input_files import InputFiles
+from harness.report.input_files import InputFiles, changed_files
 from harness.report.junit import JUNIT, junit
 from harness.report.markdown import markdown, since_last_whole
 from harness.report.reading import FORMAT, RESULTS, SCORE, read_lines
@@ -288,7 +289,10 @@ class ResultsWriter:
             _close_unlocked(self._file)
             self._file = None
         before = last_whole_summary(self.path.parent)
-        more = {"traces": self._traces.as_json(), "files": self._inputs.as_json()}
+        files = self._inputs.as_json()
+        for file in changed_files(files, self._home):
+            self._sums.warn(f"{file} changed while the scenarios ran: some ran another version", file)
+        more = {"traces": self._traces.as_json(), "files": files}
         self._summary = self._sums.as_json(incomplete) | more
         replace(self.path.with_name("summary.json"), encode(self._summary, indented=True).encode() + b"\n")
         changes = since_last_whole(self._summary, before)
@@ -356,11 +360,13 @@ def open_locked(path: Path) -> BinaryIO:
             raise FormatError(
                 Problem("report-folder", text, None, "give one of them another folder")
             ) from None
+    keep_open(file.fileno())
     return file
 
 
 def _close_unlocked(file: BinaryIO) -> None:
     """Close a file of `open_locked`. Processes of apps may still have it open, which would keep it locked."""
+    let_go(file.fileno())
     with suppress(ImportError):
         import fcntl
 

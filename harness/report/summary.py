@@ -167,6 +167,10 @@ class Summary:
         if counts_for_latency(line):
             self._nodes.add(line)
 
+    def warn(self, text: str, of: str) -> None:
+        """Add a warning of the run as a whole. `of`: what it is about, named where scenarios of others are."""
+        self._warnings.add(text, of)
+
     def _stratum(self, line: Line) -> Stratum:
         tags, variant = frozenset(line["tags"]), line["variant"] or ""
         key = line["suite"], tags, line["dialect"], line["manifest"], variant

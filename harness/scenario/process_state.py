@@ -34,12 +34,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
 from harness.chance import replace_sources
+from harness.interception.descriptors import keep_open, let_go
 from harness.scenario.leftovers import OFFER
 from harness.source.module_state import watch
 from harness.time.alarms import get_handler, set_handler
 from harness.time.frozen import read_clocks, restore_clocks
 from harness.time.readings import hold_for_libraries, replace_clocks
-from harness.time.rebinding import USER, bind_replacements, origin_of
+from harness.time.rebinding import USER, bind_replacements, origin_of, rebind
 from harness.world.network import closed_network
 
 try:
@@ -61,6 +62,7 @@ def prepare_process() -> None:
     """Replace what real code of runs reads and draws from, before the state of the process is saved."""
     replace_clocks()
     replace_sources()
+    rebind(os, [("putenv", _noting_put)])
     hold_for_libraries()
     bind_replacements()
 
@@ -140,7 +142,25 @@ def _environment() -> dict[Any, Any]:
     return dict(getattr(os.environ, "_data", os.environ))
 
 
+_put: Final[set[str | bytes]] = set()
+"""Variables that were set for child processes, as a rule through `os.environ`."""
+
+
+def _noting_put(original: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+    def putenv(name: Any, value: Any, /) -> None:
+        original(name, value)
+        _put.add(name)
+
+    return putenv
+
+
 def _restore_environment(saved: dict[Any, Any]) -> None:
+    for raw in {os.fsencode(each) for each in _put}:
+        if raw in saved:
+            os.putenv(raw, saved[raw])
+        else:
+            os.unsetenv(raw)
+    _put.clear()
     if _environment() == saved:
         return
     zone = os.environ.get("TZ")
@@ -387,6 +407,8 @@ def preserve_streams() -> Iterator[None]:
     """Restore standard output and error on exit, even if their descriptors were closed or redirected."""
     streams = sys.stdout, sys.stderr
     descriptors = {number: copy for number in _DESCRIPTORS if (copy := _copy(number)) is not None}
+    for copy in descriptors.values():
+        keep_open(copy)
     sys.stdout, sys.stderr = (stream and _UncloseableStream(stream) for stream in streams)
     try:
         yield
@@ -395,6 +417,7 @@ def preserve_streams() -> Iterator[None]:
         for number, copy in descriptors.items():
             if not _same(number, copy):
                 os.dup2(copy, number)
+            let_go(copy)
             os.close(copy)
 
 

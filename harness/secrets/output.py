@@ -21,6 +21,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from threading import Thread
 from typing import Any, Final, TextIO
 
+from harness.interception.descriptors import keep_open, let_go
 from harness.source.display import CommandEscaper, in_actions
 
 Scrub = Callable[[str], str]
@@ -191,6 +192,8 @@ def _redacted_descriptor(name: str, descriptor: int, scrub: Scrub) -> Iterator[N
     reading, writing = os.pipe()
     os.dup2(writing, descriptor)
     os.close(writing)
+    keep_open(kept)
+    keep_open(reading)
     pump = Thread(target=_pump, args=(reading, kept, scrub), name=f"redacts {name}", daemon=True)
     pump.start()
     direct = open(kept, "w", encoding=stream.encoding, errors=stream.errors, closefd=False, buffering=1)  # noqa: SIM115
@@ -201,6 +204,8 @@ def _redacted_descriptor(name: str, descriptor: int, scrub: Scrub) -> Iterator[N
         with suppress(OSError, ValueError):
             direct.flush()
         os.dup2(kept, descriptor)
+        let_go(kept)
+        let_go(reading)
         pump.join(_DRAIN_S)
         setattr(sys, name, stream)
 

@@ -9,7 +9,7 @@ Two rules take the place of a list of modules:
 - Of other modules, those attributes are watched which the project's source names, and those of classes that it names.
   `json.dumps = …` names both parts, and so do `setattr(json, "dumps", …)` and `patch("json.dumps")`.
 - Modules of the project are as they were right after their import: attributes, classes, and the contents of lists,
-  dicts, sets and objects of its own classes that can be reached from there.
+  dicts, sets and objects of its own classes that can be reached from there. Locks that were free are released.
 
 What the harness itself has put in place, before or since, is left alone: it wraps what it needs at first use.
 A module that is imported may register itself in others of the project. So their state is noted anew after an import.
@@ -26,6 +26,7 @@ from contextlib import suppress
 from functools import lru_cache
 from operator import itemgetter, methodcaller
 from pathlib import Path
+from threading import Lock
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
@@ -36,6 +37,7 @@ _MOST: Final = 2_000
 _LONGEST: Final = 1_000
 """The most items of a list, dict or set that is watched, and the most files that are read."""
 _PLAIN: Final = (list, dict, set)
+_LOCK: Final = type(Lock())
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 _GLOBAL: Final = re.compile(r"^\s*global\s+(.+)$", re.MULTILINE)
 _TEST: Final = re.compile(r"(test_.*|.*_test|conftest)\.py")
@@ -96,6 +98,22 @@ class _Space:
             yield name, was
 
 
+class _Lock:
+    """A lock that is free now. The next run would wait for ever for one that is left locked."""
+
+    def __init__(self, lock: Any) -> None:
+        self._lock = lock
+
+    def has_changed(self) -> bool:
+        return bool(self._lock.locked())
+
+    def replaced(self) -> Iterator[str]:
+        yield from ()
+
+    def put_back(self) -> None:
+        self._lock.release()
+
+
 def _is_of_harness(value: Any) -> bool:
     """True for what the harness puts in place of something else."""
     with suppress(Exception):  # a proxy of nothing
@@ -153,7 +171,7 @@ class _Watch:
         self._key: Any = None
         self._builtins = _BUILTINS.copy()
         self._others: list[_Space] = []
-        self._own: list[_Space] = []
+        self._own: list[_Space | _Lock] = []
         self._replaced: list[str] = []
         self._by_imports: list[str] = []
         self._is_on = False
@@ -256,7 +274,7 @@ def _named(words: frozenset[str]) -> Iterator[tuple[Any, str, Iterable[str]]]:
                 yield cls, f"{name}.{each}.", words & vars(cls).keys()
 
 
-def _state_of(own: Mapping[int, ModuleType]) -> Iterator[_Space]:
+def _state_of(own: Mapping[int, ModuleType]) -> Iterator[_Space | _Lock]:
     """Yield modules of the project, and all that can be reached from them and belongs to them."""
     names = {module.__name__ for module in own.values()}
     waiting: list[Any] = [*own.values()]
@@ -276,6 +294,8 @@ def _state_of(own: Mapping[int, ModuleType]) -> Iterator[_Space]:
         elif kind.__module__ in names and hasattr(owner, "__dict__"):
             inner = vars(owner).values()
         else:
+            if kind is _LOCK and not owner.locked():
+                yield _Lock(owner)
             continue
         if len(inner) <= _LONGEST:
             waiting += inner

@@ -78,6 +78,10 @@ class _Guardian:
         # To end this process with this number as its exit code, which works while code in C holds the interpreter.
         libc = ctypes.CDLL(None)
         libc.signal(signal.SIGQUIT, ctypes.cast(libc._exit, ctypes.c_void_p))
+        self._at_exit = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._exit_of_code)
+        self._libc = libc if hasattr(libc, "gnu_get_libc_version") else None  # others cannot forget it
+        if self._libc is not None:
+            self._libc["__cxa_atexit"](self._at_exit, None, ctypes.byref(self._note))
         progress.listener = progress.listener or self._doing
 
     def note(self, state: int, limit_s: float = 0, name: str = "", repeat: int = 0) -> None:
@@ -87,10 +91,17 @@ class _Guardian:
 
     def end(self) -> None:
         process, self._process = self._process, 0
+        if self._libc is not None:
+            self._libc["__cxa_finalize"](ctypes.byref(self._note))  # Python may not be called later
         if process and os.getpid() == self._command:
             with suppress(ProcessLookupError, ChildProcessError):
                 os.kill(process, signal.SIGKILL)
                 os.waitpid(process, 0)
+
+    def _exit_of_code(self, _: object) -> None:
+        """Leave with 3 where code in C calls `exit`, whose code might say that all is well."""
+        if self._process and os.getpid() == self._command:
+            os.kill(self._command, signal.SIGQUIT)
 
     def _doing(self, text: str) -> None:
         self._note.doing = _fitting(text)

@@ -23,6 +23,9 @@ from tests.isolation.project import TIME_IS_UP, results, verdicts, write_project
 
 IMPORTS = "import datetime, httpx, json, os, select, socket, subprocess, sys, threading, types\nimport own\n"
 OWN = """
+import threading
+
+LOCK = threading.Lock()
 RATE, COUNT, SEEN = 5, 0, {"items": [1]}
 
 class Account:
@@ -67,6 +70,8 @@ SILENTLY = {
     "a counter of the project": "own.count()",
     "a nested list of the project": "own.SEEN['items'].append(2)",
     "an object of the project": "own.ACCOUNT.pay(50)",
+    "a lock of the project": "own.LOCK.acquire()",
+    "an environment variable of C": "os.putenv('LEAKED', '1')",
 }
 LOOK = """
 def look():
@@ -74,6 +79,9 @@ def look():
     assert (own.price(), own.COUNT, own.SEEN) == (10, 0, {"items": [1]})
     assert (own.ACCOUNT.balance, own.Account.limit) == (100, 10)
     assert not hasattr(own, "leaked")
+    assert own.LOCK.acquire(timeout=1)
+    own.LOCK.release()
+    assert subprocess.run("echo $LEAKED", shell=True, capture_output=True).stdout == b"\\n"
 """
 
 
@@ -243,6 +251,31 @@ def test_a_crash_of_the_command_leaves_a_report_that_names_the_run(project: Any)
     assert done.returncode < 0
     assert verdicts() == ["passed", "error"]
     assert "calls.scenario.yaml::1 crash: the process that ran this scenario ended" in done.stderr
+
+
+def test_an_exit_in_c_leaves_a_report_and_no_exit_code_of_success(project: Any) -> None:
+    tools = FINE + "import ctypes\n" + "def leaves():\n    ctypes.CDLL(None).exit(0)\n"
+    project(tools, "fine", "leaves", "fine")
+    done = command(*HARNESS)
+    assert done.returncode == 3
+    assert "calls.scenario.yaml::1 leaves: the process that ran this scenario ended" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "closes", ["os.closerange(3, 300)", "[suppressed(os.close, n) for n in range(3, 300)]"]
+)
+def test_a_run_that_closes_all_descriptors_does_not_end_the_others(project: Any, closes: str) -> None:
+    own = "def suppressed(call, *args):\n    try: call(*args)\n    except OSError: pass\n"
+    project(f"{FINE}import os\n{own}def closes():\n    {closes}\n", "fine", "closes", "fine")
+    assert command(*HARNESS).returncode == 3
+    assert verdicts() == ["passed", "error", "passed"]
+
+
+def test_a_manifest_that_a_run_changes_is_told(project: Any) -> None:
+    tools = f"{FINE}def writes():\n    open('calls.yaml', 'a').write('# more\\n')\n"
+    project(tools, "fine", "writes")
+    told = command(*HARNESS).stdout
+    assert "calls.yaml changed while the scenarios ran: some ran another version" in told
 
 
 def test_handlers_of_the_exit_reach_no_network_and_do_not_keep_the_command(project: Any) -> None:
