@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.scenario.checks.finding import readable_diff
+from harness.scenario.checks.finding import one_line, readable_diff
 
 LONG = "Dear customer, thank you for writing. We looked at your order and at all that came with it; "
 
@@ -105,7 +105,18 @@ def test_a_key_that_is_not_there_comes_with_the_nearest_one() -> None:
     assert readable_diff({"zebra": {"a": 1}}, actual) == "zebra: expected {a: 1}, was nothing"
 
 
-@given(st.text(max_size=6) | st.text(" '\"#:-&*{}[]|>\\", max_size=8))
-def test_a_text_is_shown_as_yaml_that_means_the_same(text: str) -> None:
-    shown = readable_diff(text, None).removeprefix("expected ").removesuffix(", was null")
-    assert yaml.safe_load(shown) == text
+texts = (
+    st.text(max_size=6)
+    | st.text(" '\"#:-&*{}[]|>\\", max_size=8)
+    | st.sampled_from(["yes", "Null", "on", "y"])
+)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts | st.just("a1"), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(values)
+def test_a_value_is_shown_as_yaml_that_means_the_same(value: Any) -> None:
+    assert yaml.safe_load(one_line(value, 10_000)) == value
