@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 from harness.errors import FormatError, Span
 from harness.scenario.case_table import NAME, Case, load_cases, with_cell
-from harness.scenario.cases import CASES, REFERENCE
+from harness.scenario.cases import CASES, REFERENCE, texts_with
 from harness.scenario.load import load_file, merged_scenarios
 from harness.scenario.model import Scenario
-from harness.scenario.unread import texts_with
 from harness.settings import Settings
 from harness.source.document import Document, DocumentPath, parse, read, real_path, shown_path
 from harness.source.editing import replace_value

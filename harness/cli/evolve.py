@@ -42,7 +42,7 @@ from harness.report.formatting import plural
 from harness.report.results import ResultsWriter
 from harness.scenario.app_process import is_app
 from harness.scenario.cassette import WRITING, cassette_name, check_cassettes, effective_record_mode
-from harness.scenario.manifest_scenarios import scenarios_of_manifest
+from harness.scenario.load import scenarios_of_manifest
 from harness.scenario.model import Scenario, load_request
 from harness.settings import Projects, RecordMode
 from harness.source.document import hint_for_missing, shown_path

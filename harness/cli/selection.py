@@ -14,8 +14,7 @@ from harness.dialects.registry import detect_dialect, dialect_named, names
 from harness.errors import FormatError, ManifestError, Problem, Span
 from harness.report.formatting import plural
 from harness.scenario import SUFFIXES
-from harness.scenario.load import discover, load_file
-from harness.scenario.manifest_scenarios import scenarios_of_manifest
+from harness.scenario.load import discover, load_file, scenarios_of_manifest
 from harness.scenario.model import Scenario
 from harness.selection.changes import changes
 from harness.selection.inputs import InputFinder

@@ -29,7 +29,7 @@ from harness.scenario.outcome import Outcome, RecordingResult
 from harness.settings import Projects, RecordMode, Settings
 from harness.source.display import escape_json_commands, in_actions
 from harness.time.real import real
-from harness.workers.result import ScenarioResult
+from harness.workers.executor import ScenarioResult
 
 if TYPE_CHECKING:
     from datetime import datetime

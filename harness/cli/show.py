@@ -17,7 +17,7 @@ from harness.dialects.load import load_graph
 from harness.dialects.registry import agents_of
 from harness.draw.diagram import Form, picture
 from harness.errors import FormatError, ManifestError, Problem
-from harness.scenario.load_warnings import warnings_alone
+from harness.scenario.graph_warnings import warnings_alone
 from harness.source.document import shown_path
 from harness.units import DEFAULT_NOW
 

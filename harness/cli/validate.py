@@ -29,13 +29,11 @@ from harness.scenario import SUFFIXES
 from harness.scenario.app_process import in_own_process, is_app, is_available
 from harness.scenario.app_server import conditions_of_imports
 from harness.scenario.cassette import shared_cassettes
+from harness.scenario.graph_warnings import Subject, Unanswered, subject, warnings_alone, warnings_in
 from harness.scenario.idle_settings import idle_settings, misspelt_prices
-from harness.scenario.load import discover, load_file
-from harness.scenario.load_warnings import Subject, subject, warnings_alone, warnings_in
-from harness.scenario.manifest_scenarios import build_scenarios
+from harness.scenario.load import build_scenarios, discover, load_file
 from harness.scenario.model import Scenario, load_request, problems_of_native_keys
 from harness.scenario.names import unknown_names
-from harness.scenario.unanswered import Unanswered
 from harness.settings import Settings
 from harness.source.document import real_path, shown_path
 from harness.source.frames import located_defects

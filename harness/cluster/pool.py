@@ -34,8 +34,7 @@ from harness.scenario.evaluation import dead_worker_outcomes
 from harness.scenario.model import Scenario, real_timeout_of
 from harness.settings import Projects
 from harness.time.real import real
-from harness.workers.executor import Numbers, Scenarios, as_whole, in_order_of_scenarios
-from harness.workers.result import ScenarioResult
+from harness.workers.executor import Numbers, ScenarioResult, Scenarios, as_whole, in_order_of_scenarios
 from harness.workers.worker import Work
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import Final, Literal
 from harness.draw.sketch import EdgeSpec, NodeSpec, Sketch, edges_of, nodes_of, positions_by_source, sketch
 from harness.draw.svg import DATA_LINE, mermaid_label, svg
 from harness.errors import FormatError, Problem
-from harness.graph.flattened import flattened
 from harness.graph.model import END, START, DataEdge, Graph
+from harness.graph.names import flattened
 from harness.source.display import clip, columns, printable
 
 __all__ = ["mermaid", "svg", "text"]

@@ -18,7 +18,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from harness.engine.native_visits import active_visits, current_node
 from harness.graph.effects import LLMCall, LLMReply, ToolSpec
-from harness.interception.model_calls import NotOnWire, current_model_call, model_call
+from harness.interception.real_effects import NotOnWire, current_model_call, model_call
 
 _ENTRIES: Final = ("_generate_with_cache", "stream")
 _ASYNC_ENTRIES: Final = ("_agenerate_with_cache", "astream")

@@ -10,7 +10,7 @@ from typing import Final
 from harness.dialects.dialect import Prompt
 from harness.evolution.genome import Genome, Space
 from harness.source.document import real_path
-from harness.source.edited_documents import EditedDocuments
+from harness.source.edited_files import EditedDocuments
 from harness.source.yaml import Version
 
 PATCH: Final = "winner.patch"

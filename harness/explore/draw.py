@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.explore.mining import Mined, shape_schema, used_as
 from harness.explore.values import Choose, instance
-from harness.graph.declared import Declared
+from harness.graph.model import Declared
 
 
 @dataclass

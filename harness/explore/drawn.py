@@ -15,7 +15,6 @@ from typing import Any, Final
 from harness.errors import Span, UnscriptedCall
 from harness.explore.draw import Draw
 from harness.explore.values import NotDrawable, arguments, broken, wrong_arguments
-from harness.graph.declared import Declared
 from harness.graph.effects import (
     Answer,
     Effect,
@@ -28,8 +27,8 @@ from harness.graph.effects import (
     ScriptCall,
     ToolSpec,
 )
-from harness.graph.model import State
-from harness.interception.model_calls import current_model_call
+from harness.graph.model import Declared, State
+from harness.interception.real_effects import current_model_call
 from harness.matchers.regex import glob_matches
 from harness.world.entries import schema_of
 from harness.world.mcp.fake import fake_session

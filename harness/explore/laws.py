@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from harness.errors import ExpressionError
-from harness.graph.declared import Schema
 from harness.graph.events import EventGraph
-from harness.graph.model import Graph
+from harness.graph.model import Graph, Schema
 from harness.graph.native import NativeGraph
 from harness.graph.trace import Event
 from harness.matchers.json_schema import schema_validator

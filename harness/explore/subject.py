@@ -15,8 +15,7 @@ from harness.authoring.trial import unwritten
 from harness.dialects.registry import agents_of
 from harness.errors import FormatError, Problem
 from harness.explore.written import Keys
-from harness.graph.declared import Declared
-from harness.graph.model import START, Graph
+from harness.graph.model import START, Declared, Graph
 from harness.graph.trace import Event
 from harness.scenario import SUFFIXES
 from harness.scenario.app_process import graph_outside_runs

@@ -10,8 +10,8 @@ from harness.authoring.setting import answers
 from harness.authoring.world import exchanges, given_in, world_of
 from harness.errors import SourceError
 from harness.explore.values import LEFT_OUT, changed, paths
-from harness.graph.declared import Declared
 from harness.graph.effects import EFFECTS
+from harness.graph.model import Declared
 from harness.graph.trace import Event
 from harness.scenario.model import Scenario
 

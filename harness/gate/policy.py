@@ -17,8 +17,7 @@ from harness.gate.removed import REMOVED_RULES
 from harness.gate.rules import RUN_RULES
 from harness.gate.ruling import SCOPES, Scope
 from harness.source.document import Document, DocumentPath, read, shown_path
-from harness.source.editor_schema import editor_schema
-from harness.source.models import Mistake, mistaken, validate
+from harness.source.models import Mistake, editor_schema, mistaken, validate
 from harness.source.project import PYPROJECT, has_settings
 from harness.world.field_types import LEFT_OUT, Strict
 

@@ -45,7 +45,7 @@ def http_call(
     args = {
         "method": method,
         "url": address,
-        "query": {**_query_of(parts.query), **_texts(query or {})},
+        "query": {**query_of(parts.query), **_texts(query or {})},
         "json": json,
         "headers": {name.lower(): _text(value) for name, value in (headers or {}).items()},
         "text": text,
@@ -53,7 +53,8 @@ def http_call(
     return HTTPCall(name=address, args=args, hint=hint)
 
 
-def _query_of(query: str) -> dict[str, str | list[str]]:
+def query_of(query: str) -> dict[str, str | list[str]]:
+    """Return the parameters of a query: a text for each, or a list of texts if it is repeated."""
     values = parse_qs(query, keep_blank_values=True)
     return {key: found if len(found) > 1 else found[0] for key, found in values.items()}
 

@@ -1,6 +1,7 @@
 """Description of a run as text, made from its trace: nodes, calls, routes and durations.
 
-`sentence` describes one event in a line, and `narration` a whole run; `harness.report.conversation` adds the
+`sentence` describes one event in a line, `narration` a whole run, and `causes` why it went the way it did where
+something went wrong; `harness.report.conversation` adds the
 messages. The lines have the format that Loki writes (spec: Loki, "Streaming and Observability"), for every
 dialect. Nodes of nested graphs are shown with their path. Times are virtual.
 """
@@ -8,11 +9,13 @@ dialect. Nodes of nested graphs are shown with their path. Times are virtual.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from itertools import groupby
+from typing import Any, Final
 
 from harness.graph.effects import EFFECTS, Effect
-from harness.graph.model import END, START, Graph
+from harness.graph.model import END, ON_ERROR, START, Graph
 from harness.graph.observe import ENDS_OF_VISITS
+from harness.graph.to_json import told_error
 from harness.graph.trace import Event
 
 _MARK = "▸"
@@ -108,3 +111,50 @@ def _figures(visits: int, seconds: Sequence[float]) -> str:
     return ", ".join(
         [f"{visits} visit(s)", *(f"{key} {value * 1000:.0f}ms" for key, value in figures.items())]
     )
+
+
+_DID: Final = {
+    "retry": "ran again because it failed:",
+    "default": "used a default because",
+    "skip": "went on without an update because",
+}
+_LEFT: Final = {"fallback": "because {node} failed:", "branch": "because"}
+
+
+def causes(events: Sequence[Event]) -> list[str]:
+    """Return why nodes ran again, left by their fallback or for a default, in order. `× 2` stands for two in a row.
+
+    Nodes of nested graphs have their path.
+    """
+    told = [(text, len(list(alike))) for text, alike in groupby(_causes(events))]
+    return [f"{text}  × {times}" if times > 1 else text for text, times in told]
+
+
+def _causes(events: Sequence[Event]) -> Iterator[str]:
+    left: dict[str, tuple[str, str]] = {}
+    passed_over: dict[str, str] = {}  # the failures of nodes of the outermost graph that nothing has told yet
+    for event in events:
+        kind, graph = event["event"], event.get("graph", "")
+        node = f"{graph}{event.get('node') or event.get('source')}"
+        if kind == "node_start":
+            left.pop(node, None)
+            passed_over.pop(node, None)
+        elif kind == "node_error":
+            left[node] = "fallback", told_error(event["type"], event["message"])
+            if not graph:
+                passed_over[node] = left[node][1]
+        elif kind == "because" and event["then"] in _LEFT:
+            left[node] = event["then"], event["message"]
+        elif kind == "because":
+            yield f"{node} {_DID[event['then']]} {event['message']}"
+        elif kind == "route" and node in left:
+            then, message = left[node]
+            if then == "branch" or event["condition"] == ON_ERROR:
+                passed_over.pop(node, None)
+                target = graph + end_name(event["target"])
+                yield f"{node} → {target} {_LEFT[then].format(node=node)} {message}"
+        elif kind == "warning":
+            passed_over = {node: why for node, why in passed_over.items() if why not in event["text"]}
+        elif kind == "end" and not graph and event["status"] == "completed":
+            yield from (f"the run went on after {node} failed: {why}" for node, why in passed_over.items())
+            passed_over = {}

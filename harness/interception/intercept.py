@@ -13,47 +13,31 @@ from importlib.abc import MetaPathFinder
 from types import ModuleType
 from typing import Any, Final
 
-from harness.interception.aiohttp_client import patched_aiohttp
-from harness.interception.curl_cffi_clients import MODULE as CURL_CFFI
-from harness.interception.curl_cffi_clients import patched_curl_cffi
-from harness.interception.grpc_clients import MODULES as GRPC
-from harness.interception.grpc_clients import patched_grpc
+from harness.interception.c_clients import patched_curl_cffi, patched_grpc
 from harness.interception.httpx_clients import patched_httpx
 from harness.interception.interceptor import Interceptor
 from harness.interception.real_effects import before_first_effect
-from harness.interception.stdlib_clients import patched_http_client, patched_urllib
-from harness.interception.urllib3_clients import patched_urllib3
-from harness.interception.vcrpy_clients import patched_httplib2, patched_tornado
+from harness.interception.stdlib_clients import patched_http_client, patched_urllib, patched_urllib3
+from harness.interception.vcrpy_clients import patched_aiohttp, patched_httplib2, patched_tornado
 
-Patch = Callable[[Interceptor], AbstractContextManager[None]]
+Patch = Callable[[Any, Interceptor], AbstractContextManager[None]]
+"""Patches a module, whose requests the interceptor then gets."""
 
-
-def _httpx(name: str) -> Patch:
-    return lambda interceptor: patched_httpx(sys.modules[name], interceptor)
-
-
-def _grpc(name: str) -> Patch:
-    return lambda interceptor: patched_grpc(sys.modules[name], interceptor)
-
-
-TORNADO: Final = {
-    "tornado.simple_httpclient": "SimpleAsyncHTTPClient",
-    "tornado.curl_httpclient": "CurlAsyncHTTPClient",
-}
-
-# The patch of each family, by the module after whose import it is applied.
 FAMILIES: Final[dict[str, Patch]] = {
     "urllib.request": patched_urllib,
     "http.client": patched_http_client,
-    "httpx": _httpx("httpx"),
-    "httpx2": _httpx("httpx2"),
+    "httpx": patched_httpx,
+    "httpx2": patched_httpx,
     "urllib3": patched_urllib3,
     "aiohttp": patched_aiohttp,
     "httplib2": patched_httplib2,
-    **{module: patched_tornado(module, name) for module, name in TORNADO.items()},
-    **{name: _grpc(name) for name in GRPC},
-    CURL_CFFI: lambda interceptor: patched_curl_cffi(sys.modules[CURL_CFFI], interceptor),
+    "tornado.simple_httpclient": patched_tornado,
+    "tornado.curl_httpclient": patched_tornado,
+    "grpc._channel": patched_grpc,  # blocking
+    "grpc.aio._channel": patched_grpc,
+    "curl_cffi.requests.session": patched_curl_cffi,
 }
+"""The patch of each family of clients, by the module after whose import it is applied."""
 
 
 @contextmanager
@@ -69,7 +53,7 @@ def intercepted(interceptor: Interceptor) -> Iterator[None]:
     with ExitStack() as patches:
         pending = dict(FAMILIES)
         for name in [name for name in FAMILIES if name in sys.modules]:
-            patches.enter_context(pending.pop(name)(interceptor))
+            patches.enter_context(pending.pop(name)(sys.modules[name], interceptor))
         importer = _PatchOnImport(pending, interceptor, patches)
         sys.meta_path.insert(0, importer)
         try:
@@ -101,7 +85,7 @@ class _PatchOnImport(MetaPathFinder):
             # Not in `find_spec`: many modules only check whether this one exists.
             patch = self._pending.pop(fullname, None)
             if patch is not None:
-                self._patches.enter_context(patch(self._interceptor))
+                self._patches.enter_context(patch(module, self._interceptor))
 
         spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec

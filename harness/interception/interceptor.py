@@ -10,9 +10,14 @@ from functools import partial
 from typing import Any
 
 from harness.errors import HarnessError
-from harness.interception.late_threads import refuse_late
 from harness.interception.messages import PreparedReply, Request, Response, SendResult
-from harness.interception.real_effects import charge_since, current_effects, raise_unanswerable, wait_blocking
+from harness.interception.real_effects import (
+    charge_since,
+    current_effects,
+    raise_unanswerable,
+    refuse_late,
+    wait_blocking,
+)
 from harness.time.paced import RealWork, in_thread, real_timers
 from harness.time.real import real
 

@@ -1,11 +1,13 @@
 """Tracks the effects that are really performed, and attributes HTTP requests to them, in any thread.
 
 A request belongs to the effect in whose context it is made. A request in a thread that was started without the
-context belongs to all effects in progress.
+context belongs to all effects in progress. One of a thread that outlives its run is refused. A call of a chat model
+learns whether the model has made a request that its stub can answer.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -210,3 +212,81 @@ def raise_unanswerable(error: HarnessError) -> NoReturn:
     for effect in effects:
         effect.refused = effect.refused or error
     raise Unanswerable(error)
+
+
+# ---------------------------------------------------------------- threads that outlive their run
+
+# They cannot be ended where they catch everything, and would reach the network, or the stubs of a later run.
+_late: Final[dict[int, threading.Thread | None]] = {}
+"""By the number of a thread, its object; None for one that was started without."""
+
+
+def note_late(number: int, thread: threading.Thread | None) -> None:
+    """Refuse what this thread sends from now on."""
+    _late[number] = thread
+
+
+def is_late() -> bool:
+    """True in a thread that has outlived its run. Its number may have passed to another one."""
+    number = threading.get_ident()
+    if number not in _late:
+        return False
+    now, noted = threading._active.get(number), _late[number]  # type: ignore[attr-defined]
+    return now is noted or (noted is None and isinstance(now, threading._DummyThread))
+
+
+def refuse_late() -> None:
+    """Refuse what a thread sends that has outlived its run.
+
+    Raises:
+        ConnectionError: this is such a thread.
+    """
+    if is_late():
+        raise ConnectionError("the run that started this thread has ended")
+
+
+# ---------------------------------------------------------------- calls of chat models
+
+
+class NotOnWire(BaseException):
+    """Ends a chat model's own attempt: its request is in no wire format that stubs can answer."""
+
+
+class ModelCall:
+    """A call of a chat model of LangChain, which is answered where its request is read.
+
+    So its own client parses, streams and retries. Whether it makes such a request is known only when it is called:
+    one may run in this process, or speak a protocol that stubs do not.
+
+    Attributes:
+        requested: it has made a request in the wire format of a provider.
+        answered: a request of it was answered as plain HTTP, which may have been all that it needs.
+    """
+
+    def __init__(self) -> None:
+        self.requested = self.answered = False
+
+    @property
+    def on_wire(self) -> bool:
+        """True if what the model's own implementation returned comes from answers."""
+        return self.requested or self.answered
+
+
+_model_call: ContextVar[ModelCall | None] = ContextVar("_model_call", default=None)
+CARRIED.append(_model_call)
+
+
+def current_model_call() -> ModelCall | None:
+    """Return the call of a chat model that the current code belongs to."""
+    return _model_call.get()
+
+
+@contextmanager
+def model_call() -> Iterator[ModelCall]:
+    """Note the requests of a chat model that is called inside."""
+    call = ModelCall()
+    token = _model_call.set(call)
+    try:
+        yield call
+    finally:
+        _model_call.reset(token)

@@ -33,7 +33,7 @@ from harness.scenario.app_process import graph_outside_runs
 from harness.scenario.model import load_request
 from harness.settings import Projects
 from harness.source.document import read, real_path, relative_path, shown_path
-from harness.source.edited_documents import DOCUMENTS, EditedDocuments
+from harness.source.edited_files import DOCUMENTS, EditedDocuments
 from harness.variants.application import main_manifest
 
 _SENTENCE: Final = re.compile(r"(?<=[.!?])[ \t]+(?=\S)|\n+")

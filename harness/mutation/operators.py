@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from harness.mutation.places import Place
 from harness.source.document import DocumentPath
-from harness.source.edited_documents import EditedDocuments
+from harness.source.edited_files import EditedDocuments
 from harness.units import is_number
 
 

@@ -108,7 +108,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioCo
 def _has_scenarios(path: Path, parent: pytest.Collector) -> bool:
     if not may_have_scenarios(parent.config, path):
         return False
-    from harness.scenario.manifest_scenarios import scenarios_of_manifest
+    from harness.scenario.load import scenarios_of_manifest
 
     try:
         return scenarios_of_manifest(path, settings_of(parent.config, path)) is not None

@@ -14,17 +14,16 @@ text. Source: docs/scenario-format.md, "Cases".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
 from harness.errors import FormatError, Problem, Span
-from harness.scenario.case_table import Case, load_cases, unknown_column
+from harness.scenario.case_table import NAME, WEIGHT, Case, load_cases, unknown_column
 from harness.scenario.cassette import cassette_of_case
 from harness.scenario.model import Scenario
-from harness.scenario.unread import other_references, repeated_rows, texts_with, unread_columns
 from harness.source.display import clip
 from harness.source.document import Document, DocumentPath, unwritten
 from harness.world.spec import WorldSpec
@@ -55,10 +54,10 @@ def expand_cases(at: Document, build: Build, folder: Path) -> Iterator[Scenario]
     whole = _Template(at.without(CASES), build)
     early = _Template(at.without(CASES, *_LATE), build)
     first = whole.scenario(rows[0])
-    told = list(other_references(whole.document, rows))
+    told = list(_other_references(whole.document, rows))
     if whole.refers:
-        told += unread_columns(rows, whole.columns, at.key_span((CASES,)))
-        told += repeated_rows(rows, whole.columns, at.key_span((CASES,)))
+        told += _unread_columns(rows, whole.columns, at.key_span((CASES,)))
+        told += _repeated_rows(rows, whole.columns, at.key_span((CASES,)))
     elif len(rows) > 1:
         text = "no column of these cases is used: each of them runs the same"
         told.append(
@@ -205,3 +204,62 @@ class _RowFiller:
             message = "keys are not filled from cases, only values are"
             self.problems.append(Problem("bad-value", message, self.document.key_span((*path, key))))
         return key
+
+
+# ---------------------------------------------------------------- what is written and not read
+
+_REMARK: Final = "_"
+"""The beginning of the name of a column for people."""
+_OTHER_FORM: Final = re.compile(r"\$?\{+ *cases?\.([\w.]+) *\}+|\$case\.([\w.]*\w)")
+
+
+def _unread_columns(rows: Sequence[Case], used: Iterable[str], span: Span) -> Iterator[Problem]:
+    """Yield a warning if no `${case.x}` names some columns of a table at `span`; `used` are those that are named."""
+    known = dict.fromkeys(column for row in rows for column in row.values)
+    first = () if NAME in known else list(known)[:1]  # it names the cases
+    read = {NAME, WEIGHT, *first, *used, *(path.partition(".")[0] for path in used)}
+    unread = [column for column in known if column not in read and not column.startswith(_REMARK)]
+    if unread:
+        names = ", ".join(f"'{clip(column, 60)}'" for column in unread)
+        noun = (
+            f"column {names} of these cases is" if len(unread) == 1 else f"columns {names} of these cases are"
+        )
+        hint = f"write ${{case.{unread[0]}}} where it is meant, or call a remark {_REMARK}{unread[0]}"
+        yield _unread(f"{noun} not used", span, hint)
+
+
+def _repeated_rows(rows: Sequence[Case], used: Iterable[str], span: Span) -> Iterator[Problem]:
+    """Yield a warning of the first row that has the values of an earlier one in all columns that are named."""
+    columns = sorted({path.partition(".")[0] for path in used})
+    first: dict[str, Case] = {}
+    for row in rows:
+        twin = first.setdefault(repr([row.values.get(column) for column in columns]), row)
+        if twin is not row:
+            text = f"case '{clip(row.name, 60)}' runs the same as '{clip(twin.name, 60)}'"
+            yield _unread(text, span, "for several runs of the same, write `repeat`")
+            return
+
+
+def _other_references(at: Document, rows: Sequence[Case]) -> Iterator[Problem]:
+    """Yield a warning for each text that names a column in a form which is not filled, such as `{{case.x}}`."""
+    for path, text in texts_with("case", at.value):
+        for found in _OTHER_FORM.finditer(text):
+            column = found[1] or found[2]
+            if found[0] != (right := f"${{case.{column}}}") and rows[0].has(column):
+                yield _unread(
+                    f"'{found[0]}' is not filled: it stays as it is", at.span(path), f"write {right}"
+                )
+
+
+def texts_with(part: str, value: Any, path: DocumentPath = ()) -> Iterator[tuple[DocumentPath, str]]:
+    """Yield each text below a value that contains `part`, with its path."""
+    if isinstance(value, str):
+        if part in value:
+            yield path, value
+    elif isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from texts_with(part, item, (*path, key))
+
+
+def _unread(text: str, span: Span, hint: str = "") -> Problem:
+    return Problem("unread", text, span, hint, severity="warning")

@@ -21,12 +21,9 @@ from harness.graph.model import Rerun
 from harness.graph.native import StoredItem
 from harness.recording.names import name_error
 from harness.scenario import model
-from harness.scenario.document_expect import Expect, expectation_mentions
-from harness.scenario.document_explore import Explore
-from harness.scenario.idle_stubs import idle_stubs
+from harness.scenario.document_expect import Expect, Explore, expectation_mentions
+from harness.scenario.idle import idle_parts
 from harness.scenario.mentions import scenario_mentions
-from harness.scenario.unlikely_times import unlikely_times
-from harness.scenario.vacuous import vacuous_expectations
 from harness.source.display import did_you_mean
 from harness.source.document import Document
 from harness.source.models import Mistake, mistaken
@@ -339,11 +336,7 @@ class ScenarioKeys(WorldSpec):
             expect=self.expect.spec(at.at(("expect",)), file.parent) if self.expect else model.Expectations(),
             explore=self.explore.exploration(at.at(("explore",))) if self.explore else None,
             mentions=tuple(scenario_mentions(parts, expectation_mentions)),
-            warnings=(
-                *vacuous_expectations(at),
-                *(problem for part, own in parts for problem in idle_stubs(own, part)),
-                *(problem for part, own in parts for problem in unlikely_times(part, own)),
-            ),
+            warnings=tuple(idle_parts(at, parts)),
         )
 
     def _native(self, at: Document) -> model.NativeKeys | None:

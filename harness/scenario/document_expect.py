@@ -1,6 +1,6 @@
 """The pydantic models of `expect`: one key per check, in the order of the table in the format's documentation.
 
-Source: docs/scenario-format.md, "Expectations".
+That of `explore` has some of its keys. Sources: docs/scenario-format.md, "Expectations", and docs/explore.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from harness.scenario.checks import path as path_checks
 from harness.scenario.checks.check import Check, checks_of
 from harness.scenario.document_judge import CheckWeight, Judge, complete_judges
 from harness.scenario.mentions import Mention
-from harness.scenario.model import Expectations
+from harness.scenario.model import Allowed, Expectations, Exploration
 from harness.source.display import did_you_mean
 from harness.source.document import Document
 from harness.source.models import Mistake, describe, mistaken
@@ -354,3 +354,45 @@ def _spans(at: Document) -> Iterator[tuple[str, Span]]:
         yield key, at.span((key,))
         if key in CHECKS and CHECKS[key].items:
             yield from ((f"{key}[{index}]", item.span()) for index, item in enumerate(check_items(at, key)))
+
+
+INVARIANTS: Final = (
+    *("never", "never_calls", "max_visits", "checks", "output_schema", "state_schema", "call_counts"),
+    *("usage", "latency", "custom"),
+)
+"""The checks that make sense for any run."""
+
+
+class AllowedFailure(Strict):
+    """A failure that is fine."""
+
+    model_config = ConfigDict(title="an allowed failure")
+
+    type: Name = Field(LEFT_OUT, description="The name of its type.")
+    message: str = Field(LEFT_OUT, description="A part of its text.")
+    node: Name = Field(LEFT_OUT, description="The node in which it happens (glob).")
+
+
+if TYPE_CHECKING:
+    _Invariants = Expect
+else:
+    _Invariants = create_model(
+        "_Invariants",
+        __base__=Strict,
+        **{key: (Expect.model_fields[key].annotation, Expect.model_fields[key]) for key in INVARIANTS},
+    )
+
+
+class Explore(_Invariants):
+    """The rules that no run may break, whatever the world answers. Failed and paused runs are judged, too."""
+
+    model_config = ConfigDict(title="'explore'")
+
+    allow: list[AllowedFailure] = Field(
+        LEFT_OUT, examples=["allow: [{type: RateLimitError}]"], description="Failures that are fine."
+    )
+
+    def exploration(self, at: Document) -> Exploration:
+        """Return what is written at `at`."""
+        allowed = tuple(Allowed(each.type, each.message, each.node) for each in self.allow or ())
+        return Exploration(part_of_expect(at, INVARIANTS), allowed)

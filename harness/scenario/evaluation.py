@@ -13,8 +13,8 @@ from harness.dialects.registry import dialect_of
 from harness.draw.sketch import nodes_of
 from harness.errors import HarnessError, Problem, SourceError, Span
 from harness.graph import observe
-from harness.graph.flattened import flattened
 from harness.graph.model import ANY_NODE, GOTO, Graph
+from harness.graph.names import flattened
 from harness.graph.narration import kinds_of
 from harness.graph.to_json import to_json
 from harness.scenario.believed import unfailing

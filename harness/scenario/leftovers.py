@@ -1,6 +1,6 @@
 """Threads, processes and handlers of the exit that the code of a run leaves at work when the run has ended.
 
-Threads that do the project's work are told to end; what they send is refused (`harness.interception.late_threads`).
+Threads that do the project's work are told to end; what they send is refused (`harness.interception.real_effects`).
 Idle threads of a library, such as the workers of a pool, are left alone: a later run may use them. When the process
 leaves, nothing that runs have left reaches the network, or keeps it from ending.
 """
@@ -20,7 +20,7 @@ from types import FrameType
 from typing import Any, ClassVar, Final
 from weakref import WeakSet
 
-from harness.interception.late_threads import note_late
+from harness.interception.real_effects import note_late
 from harness.scenario.real_limit import abandon_threads, has_abandoned_threads
 from harness.source.display import clip
 from harness.source.document import shown_path

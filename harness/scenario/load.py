@@ -1,31 +1,40 @@
-"""Reads scenario files: `load_file` reads one, `discover` finds them.
+"""Reads scenarios: `load_file` reads a file of them, `discover` finds the files.
 
 Each scenario is merged from three layers: the file's own keys, the defaults over them, and the scenario's keys
 over both. The models of `harness.scenario.document` validate the result and build a
-`harness.scenario.model.Scenario`.
+`harness.scenario.model.Scenario`. Scenarios may also be written in a manifest:
+
+    harness run config.yaml              ─▶ scenarios_of_manifest: all of them, answered from a cassette
+    `test_scenario: NAME` in a scenario  ─▶ that one, in the world of the scenario
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+from pydantic import Field
+
+from harness.dialects.load import load_scenarios
+from harness.dialects.registry import dialect_of
+from harness.dialects.request import LoadRequest
 from harness.errors import FormatError, ManifestError, Problem, SourceError, Span
 from harness.scenario import SUFFIXES
 from harness.scenario.case_table import load_cases
 from harness.scenario.cases import CASES, expand_cases, stray_references
-from harness.scenario.document import EXCLUDED, NO_DEFAULT, Head, ScenarioKeys
-from harness.scenario.manifest_scenarios import completed_by_manifest, scenarios_of_manifest
-from harness.scenario.model import Scenario, ScenarioFile
-from harness.scenario.unread import with_twins
+from harness.scenario.document import EXCLUDED, NO_DEFAULT, Head, Input, ScenarioKeys
+from harness.scenario.model import Scenario, ScenarioFile, load_request
 from harness.settings import Settings
+from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath, hint_for_missing, read, shown_path
 from harness.source.frames import located_defects
 from harness.source.models import in_file_order, validate
+from harness.units import LARGEST_FIGURE
+from harness.world.field_types import LEFT_OUT
 
 _SHARED_KEYS: Final = ("manifest", "dialect", "agent", "entry_point", "components", "env")
 """Keys of a file that apply to all its scenarios."""
@@ -87,7 +96,7 @@ def _loaded(path: Path, settings: Settings, document: Document | None) -> Scenar
     if problems:
         raise FormatError(in_file_order(problems))
     single = {part.value["name"]: part for part in merged if CASES not in part.value}
-    return ScenarioFile(path, tuple(with_twins(scenarios, single)))
+    return ScenarioFile(path, tuple(_with_twins(scenarios, single)))
 
 
 def _scenario(at: Document, path: Path, passthrough: Mapping[str, Span], settings: Settings) -> Scenario:
@@ -103,7 +112,7 @@ def _scenario(at: Document, path: Path, passthrough: Mapping[str, Span], setting
     scenario = replace(scenario, env=settings.variables(scenario.env))
     if keys.test_scenario is None:
         return scenario
-    return completed_by_manifest(scenario, keys.test_scenario, at.span(("test_scenario",)))
+    return _completed_by_manifest(scenario, keys.test_scenario, at.span(("test_scenario",)))
 
 
 def names_in(path: Path) -> list[str]:
@@ -250,3 +259,107 @@ def _repeated_names(scenarios: list[Document]) -> list[Problem]:
             problems.append(Problem("duplicate-name", message, span))
         first.setdefault(name, span)
     return problems
+
+
+_OF_PEOPLE: Final = ("name", "description", "tags")
+"""Keys of a scenario that its run does not read."""
+
+
+def _with_twins(scenarios: Sequence[Scenario], documents: Mapping[str, Document]) -> Iterator[Scenario]:
+    """Yield scenarios, with a warning for each that an earlier one repeats but for its name.
+
+    `documents` are those of the scenarios without `cases`, by name.
+    """
+    first: dict[str, Scenario] = {}
+    for scenario in scenarios:
+        if (at := documents.get(scenario.name)) is not None:
+            content = repr({key: value for key, value in at.value.items() if key not in _OF_PEOPLE})
+            twin = first.setdefault(content, scenario)
+            if twin is not scenario:
+                text = f"this scenario runs the same as '{twin.name}' ({twin.span})"
+                hint = "for several runs of the same, write `repeat`"
+                told = Problem("unread", text, scenario.span, hint, severity="warning")
+                scenario = replace(scenario, warnings=(*scenario.warnings, told))
+        yield scenario
+
+
+# ---------------------------------------------------------------- scenarios in manifests
+
+_NOT_JUDGED: Final = {"status": 0.0, "unused": 0.0}
+"""The weights of the gates: only the output is judged."""
+_OF_MANIFEST: Final = ("agent", "agent_span", "weight", "timeout_s", "turns", "expect")
+"""What a scenario of a file has from the test scenario that it names."""
+
+
+class _OwnKeys(ScenarioKeys):
+    """One scenario of a manifest. Its weight may be 0: such a scenario runs, but does not count."""
+
+    weight: Annotated[float, Field(ge=0, le=LARGEST_FIGURE)] = 1.0
+    input: Input = Field(LEFT_OUT, description="The input; its form depends on the dialect.")
+
+
+def scenarios_of_manifest(path: Path, settings: Settings) -> tuple[Scenario, ...] | None:
+    """Return the scenarios in a manifest. `settings`, those of its project, have the values of its variables.
+
+    Return None if the file is not a manifest, or if its dialect has no scenarios.
+
+    Raises:
+        ManifestError: the manifest or one of its scenarios is invalid.
+    """
+    try:
+        dialect = dialect_of(path).name
+    except ManifestError:  # the caller reads it as a scenario file, and reports its problems
+        return None
+    env = settings.variables({})
+    found = load_scenarios(LoadRequest((path,), env=env), dialect)
+    return build_scenarios(found, path, dialect, env) if found is not None else None
+
+
+def _completed_by_manifest(scenario: Scenario, name: str, span: Span) -> Scenario:
+    """Return a scenario of a file, completed with the test scenario `name` of its manifest.
+
+    `span` is the location of the name.
+
+    Raises:
+        FormatError: there is no such test scenario (`unknown-scenario`).
+        ManifestError: the manifest or one of its scenarios is invalid.
+    """
+    manifest = scenario.manifests[0]
+    request = load_request(scenario, Settings())
+    found = load_scenarios(request, scenario.dialect)
+    known = {own.name: own for own in build_scenarios(found or (), manifest, scenario.dialect, scenario.env)}
+    if name not in known:
+        text = f"no test scenario '{name}' in {shown_path(manifest)}"
+        hint = did_you_mean(name, known) if known else "it has none of its own"
+        raise FormatError(Problem("unknown-scenario", text, span, hint))
+    own = known[name]
+    taken = {name: getattr(own, name) for name in _OF_MANIFEST}
+    return replace(scenario, **taken, mentions=(*scenario.mentions, *own.mentions))
+
+
+def build_scenarios(
+    documents: Iterable[Document], path: Path, dialect: str | None, env: Mapping[str, str] | None = None
+) -> tuple[Scenario, ...]:
+    """Return the scenarios of these documents, which are parts of the manifest at `path` with the variables `env`.
+
+    Raises:
+        ManifestError: with all problems of the scenarios.
+    """
+    scenarios: dict[str, Scenario] = {}
+    problems: list[Problem] = []
+    for at in documents:
+        part = at.with_value({**at.value, "manifest": path.name})
+        try:
+            keys = validate(_OwnKeys, part)
+        except ManifestError as error:
+            problems += error.problems
+            continue
+        own = keys.spec(part, path)
+        own = replace(own, dialect=dialect, env=env or {}, expect=replace(own.expect, weights=_NOT_JUDGED))
+        first = scenarios.setdefault(own.name, own)
+        if first is not own:
+            text = f"a second scenario '{own.name}' (first in line {first.span.line})"
+            problems.append(Problem("duplicate-name", text, own.span))
+    if problems:
+        raise ManifestError(in_file_order(problems))
+    return tuple(scenarios.values())

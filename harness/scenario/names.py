@@ -30,7 +30,7 @@ from harness.scenario.model import MUTATOR_NODE, Scenario, load_request
 from harness.scenario.words import AgentWords
 from harness.settings import RecordMode, Settings
 from harness.source.display import clip, did_you_mean, nearest
-from harness.world.mcp.questions import sampled_model
+from harness.world.mcp.tools import sampled_model
 
 _NAME_LENGTH: Final = 60
 

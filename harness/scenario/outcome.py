@@ -40,7 +40,7 @@ class Observation:
     """The observed behaviour of one run, or of one turn of it. All values are JSON; times are virtual seconds.
 
     path        nodes in the order they started; a nested list is one superstep, if the graph `has_supersteps`
-    causes      why nodes ran again, left by their fallback or used a default, see `harness.graph.causes`
+    causes      why nodes ran again, left by their fallback or used a default, see `harness.graph.narration`
     error       {type, code, message, node, where, traceback} or None; where is "file:line:column", "node" or None,
                 traceback the frames in the user's own code, see `harness.source.frames`
     frames      all frames of the error

@@ -9,10 +9,9 @@ from typing import Any, Final
 from jsonschema import Draft202012Validator
 
 from harness import DISTRIBUTION
-from harness.matchers.value import VALUE_REF
-from harness.matchers.value_schema import expected_value_schema
+from harness.matchers.value import MATCHERS, VALUE_REF
 from harness.scenario.document import NO_DEFAULT, File
-from harness.source.editor_schema import editor_schema
+from harness.source.models import editor_schema
 from harness.world.field_types import EXPECTED_VALUE
 
 _CASE: Final = {"$ref": "#/$defs/CaseValue"}
@@ -22,7 +21,7 @@ def schema() -> dict[str, Any]:
     """Return a new copy of the schema."""
     derived = editor_schema(File, f"Scenario file of {DISTRIBUTION}")
     definitions = derived["$defs"]
-    definitions["ExpectedValue"] = expected_value_schema()
+    definitions["ExpectedValue"] = _expected_value()
     definitions["Defaults"] = _defaults(definitions["ScenarioKeys"])
     described = derived["properties"]["defaults"]["description"]
     derived["properties"]["defaults"] = {"$ref": "#/$defs/Defaults", "description": described}
@@ -75,3 +74,21 @@ def _allow_case_values(node: dict[str, Any], refuses_text: Callable[[dict[str, A
     node |= {key: allowing(node[key]) for key in ("items", "additionalProperties") if key in node}
     if "properties" in node:
         node["properties"] = {key: allowing(part) for key, part in node["properties"].items()}
+
+
+def _expected_value() -> dict[str, Any]:
+    """Return the JSON Schema of an expected value, to which `VALUE_REF` refers."""
+    value = {"$ref": VALUE_REF}
+    names = {"enum": [*MATCHERS]}
+    return {
+        "description": "A value, in which `{$name: argument}` is a matcher.",
+        "properties": {
+            name: {"description": kind.meaning, **kind.argument} for name, kind in MATCHERS.items()
+        },
+        "additionalProperties": value,
+        "items": value,
+        # As in `malformed`: a matcher is the only key of its mapping, and an only key with `$` is a matcher.
+        "if": {"maxProperties": 1},
+        "then": {"propertyNames": {"anyOf": [names, {"not": {"pattern": r"^\$"}}]}},
+        "else": {"propertyNames": {"not": names}},
+    }

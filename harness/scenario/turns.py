@@ -22,16 +22,17 @@ from harness.engine.conversation import Conversation, Ending
 from harness.engine.standstill import Simulation
 from harness.errors import ManifestError
 from harness.graph import observe
-from harness.graph.causes import causes
 from harness.graph.events import EventGraph
 from harness.graph.model import Entry, Graph
+from harness.graph.narration import causes
 from harness.graph.native import NativeGraph
 from harness.graph.to_json import to_json
 from harness.graph.trace import Event
 from harness.judges.material import material_of
 from harness.judges.request import Material
+from harness.scenario.graph_warnings import warnings_in
+from harness.scenario.idle import untried
 from harness.scenario.judge import grade
-from harness.scenario.load_warnings import warnings_in
 from harness.scenario.model import MISSING, Expectations, Scenario, Turn
 from harness.scenario.outcome import (
     JSON,
@@ -45,7 +46,6 @@ from harness.scenario.outcome import (
 )
 from harness.scenario.real_limit import progress
 from harness.scenario.score import could_not_be_judged, expects_value
-from harness.scenario.untried import untried
 from harness.source.document import shown_path
 from harness.source.frames import error_line, frames, own_frames
 from harness.source.imports import ImportProblem, import_object

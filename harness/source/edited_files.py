@@ -1,4 +1,7 @@
-"""Files that are changed, as a patch for `git apply` and `patch -p1`, or in place."""
+"""Files that are changed, as a patch for `git apply` and `patch -p1`, or in place.
+
+`EditedDocuments` changes values and texts in the files of an agent: documents, modules, and files that are one text.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,17 @@ import difflib
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from harness.errors import FormatError, Problem
-from harness.source.document import real_path, relative_path, shown_path
+from harness.errors import FormatError, Problem, SourceError, Span
+from harness.source.document import Document, DocumentPath, parse, real_path, relative_path, shown_path
+from harness.source.editing import Parse, remove_value, rename_key, replace_text, replace_value
+from harness.source.python_texts import with_text
+from harness.source.yaml import Version
 
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _BOM: Final = "\ufeff"
@@ -131,3 +138,57 @@ def _diff(file: Path, before: str, after: str, root: Path) -> Iterator[str]:
     old, new = _LINE.findall(before), _LINE.findall(after)
     for line in difflib.unified_diff(old, new, f"a/{name}", f"b/{name}"):
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+DOCUMENTS: Final = (".yaml", ".yml", ".json", ".toml")
+"""The endings of names of documents."""
+
+
+class EditedDocuments:
+    """The files of an agent, edited by the places of values and texts. Each edit returns False if it is impossible.
+
+    Args:
+        yaml: the version of YAML that its documents are written in.
+    """
+
+    def __init__(self, yaml: Version) -> None:
+        self._yaml = yaml
+        self.files = EditedFiles()
+
+    def write_text(self, at: Span, old: str, new: str) -> bool:
+        """Replace the text at a place, which is `old` so far."""
+        file, place = real_path(Path(at.file)), (at.line, at.column)
+        if place == (1, 1) and self.files.text(file) == old and file.suffix not in DOCUMENTS:
+            return self._write(file, new)
+        if file.suffix == ".py":
+            return self._write(file, with_text(self.files.text(file), *place, new))
+        return self._edit(file, lambda document, read: replace_text(document, *place, new, read))
+
+    def write_value(self, file: Path, path: DocumentPath, value: object) -> bool:
+        """Replace the value at a path of a document, or add the key that ends it."""
+        return self._edit(file, lambda document, read: replace_value(document, path, value, read))
+
+    def remove(self, file: Path, path: DocumentPath) -> bool:
+        """Remove a key, or an item of a list, from a document."""
+        return self._edit(file, lambda document, read: remove_value(document, path, read))
+
+    def rename(self, file: Path, path: DocumentPath, name: str) -> bool:
+        """Change the name of a key of a document."""
+        return self._edit(file, lambda document, read: rename_key(document, path, name, read))
+
+    def _edit(self, file: Path, edited: Callable[[Document, Parse], str | None]) -> bool:
+        read = partial(self._parsed, file)
+        try:
+            document = read(self.files.text(file))
+        except SourceError:
+            return False
+        return self._write(file, edited(document, read))
+
+    def _write(self, file: Path, after: str | None) -> bool:
+        if after is not None:
+            self.files.edit(file, after)
+        return after is not None
+
+    def _parsed(self, file: Path, text: str) -> Document:
+        suffix = file.suffix.lower()
+        return parse(text, file=file.name, yaml=self._yaml, json=suffix == ".json", toml=suffix == ".toml")

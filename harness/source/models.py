@@ -1,4 +1,4 @@
-"""Validation of documents against pydantic models, with located problems.
+"""Validation of documents against pydantic models, with located problems, and the JSON Schemas of the models.
 
 `validate` returns an instance of the model, or raises one located problem for each mistake. The problem of an unknown
 key points at the key and suggests the nearest known one; that of a union is about the member that was meant. A
@@ -345,3 +345,36 @@ def _within(models: Sequence[type[BaseModel]]) -> str:
 def keys_of(model: type[BaseModel]) -> list[str]:
     """Return the keys of a model, in its order, as they are written in files."""
     return [field.alias or name for name, field in model.model_fields.items()]
+
+
+# ---------------------------------------------------------------- schemas for editors
+
+_SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+
+def editor_schema(model: type[BaseModel], title: str) -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of the files that a model validates, with which editors check them.
+
+    The first line of such a file names it: `# yaml-language-server: $schema=scenario.schema.json`. Rules that it
+    cannot express (CEL, keys that exclude each other, files that must exist) are checked when a file is loaded.
+    """
+    derived = model.model_json_schema(by_alias=True)
+    _without_artefacts(derived)
+    return {"$schema": _SCHEMA_DIALECT, **derived, "title": title}
+
+
+def _without_artefacts(node: Any) -> None:
+    """Remove artefacts of pydantic: titles and examples of keys, and null as the default of optional keys."""
+    if isinstance(node, list):
+        for item in node:
+            _without_artefacts(item)
+    elif isinstance(node, dict):
+        if node.get("default", ...) is None:
+            del node["default"]
+        for key, value in node.items():
+            if key == "properties":
+                for entry in value.values():
+                    entry.pop("title", None)
+                    entry.pop("examples", None)
+            if key not in ("default", "enum", "const"):
+                _without_artefacts(value)

@@ -18,8 +18,7 @@ from harness.recording.names import name_error
 from harness.scenario.document import Version
 from harness.source.display import did_you_mean
 from harness.source.document import Document, hint_for_missing, read, shown_path
-from harness.source.editor_schema import editor_schema
-from harness.source.models import Mistake, in_file_order, mistaken, validate
+from harness.source.models import Mistake, editor_schema, in_file_order, mistaken, validate
 from harness.world.field_types import LEFT_OUT, EnvValue, Name, PromptFile, Strict, by_shape
 
 BASELINE: Final = "baseline"

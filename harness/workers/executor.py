@@ -1,19 +1,31 @@
-"""The interface of what runs scenarios for a command: processes of this machine, or those of a cluster."""
+"""The interface of what runs scenarios for a command: processes of this machine, or those of a cluster.
+
+It has what they share: the results, which scenario begins next, and the order of what they yield.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from harness.errors import FormatError
+from harness.report.results import Record
 from harness.scenario.model import Scenario
-from harness.workers.result import ScenarioResult
+from harness.scenario.outcome import Outcome
 from harness.workers.worker import Work
 
 if TYPE_CHECKING:
     from harness.recording.permits import Permits
+
+
+class ScenarioResult(NamedTuple):
+    """An outcome of scenario `number` with its record for the report. Without an outcome, the end of the scenario."""
+
+    number: int
+    outcome: Outcome | None
+    record: Record = Record("")
 
 
 class Scenarios(Protocol):

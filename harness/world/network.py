@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from harness.errors import HarnessError
-from harness.interception.late_threads import is_late
+from harness.interception.real_effects import is_late
 
 REFUSED = frozenset(
     {

@@ -28,12 +28,13 @@ from harness.graph.effects import Answer, Effect, HTTPCall, LLMCall, LLMReply
 from harness.graph.trace import Trace
 from harness.interception.interceptor import Interceptor, Permit, Place
 from harness.interception.messages import PreparedReply, Request, Response, SendResult
-from harness.interception.model_calls import NotOnWire, current_model_call
 from harness.interception.patches import scripted_failure
 from harness.interception.real_effects import (
+    NotOnWire,
     RealEffect,
     Unanswerable,
     current_effects,
+    current_model_call,
     raise_unanswerable,
 )
 from harness.units import PRECISION
@@ -42,12 +43,12 @@ from harness.world.failures import RemoteError
 from harness.world.providers.access import base_urls
 from harness.world.scripted import ScriptedWorld
 from harness.world.wire import openai_chat
-from harness.world.wire.answers import answer_to
 from harness.world.wire.format import Refusal, ReplyFactory, WireFormat
 from harness.world.wire.http import (
     PATHS,
     WireResponse,
     address_of,
+    answer_to,
     call_of,
     error_response,
     failure_of,
@@ -56,9 +57,9 @@ from harness.world.wire.http import (
     matches,
     model_response,
     request_json,
+    token_count,
     without_keys,
 )
-from harness.world.wire.token_counts import token_count
 
 if TYPE_CHECKING:
     from harness.engine.standstill import Simulation

@@ -9,7 +9,7 @@ import pytest
 
 from harness.dialects.load import load_graph
 from harness.dialects.request import LoadRequest
-from harness.graph.declared import Declared
+from harness.graph.model import Declared
 
 TEXT = {"type": "string"}
 

@@ -18,8 +18,8 @@ from harness.explore.mining import Mined
 from harness.explore.search import Cover
 from harness.explore.subject import of_manifest
 from harness.explore.written import Material, keys_of
-from harness.graph.declared import Declared
 from harness.graph.effects import HumanCall, LLMCall, MCPEndpoint, ToolSpec
+from harness.graph.model import Declared
 from harness.scenario.load import load_file
 from harness.scenario.model import load_request
 from harness.scenario.outcome import Outcome

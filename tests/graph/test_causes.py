@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.graph.causes import causes
+from harness.graph.narration import causes
 from harness.report.conversation import rows
 from harness.report.failure import failure_text
 from harness.report.results import line

@@ -16,7 +16,7 @@ from harness.mutation.dialects import changes_of
 from harness.mutation.operators import Change
 from harness.mutation.places import Place, lines_of, places
 from harness.source.document import Document, parse
-from harness.source.edited_documents import EditedDocuments
+from harness.source.edited_files import EditedDocuments
 from harness.source.yaml import Version
 
 SHERMA = """\

@@ -42,7 +42,7 @@ def patched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     happened: list[str] = []
 
     @contextmanager
-    def patch(_interceptor: Interceptor) -> Iterator[None]:
+    def patch(_module: object, _interceptor: Interceptor) -> Iterator[None]:
         assert "late_client" in sys.modules
         happened.append("patched")
         yield
@@ -90,7 +90,7 @@ def test_vcrpy_logs_what_it_does_only_if_asked(
 ) -> None:
     caplog.set_level(logging.INFO)
     caplog.set_level(asked, "vcr")
-    with patched_httplib2(Closed()):
+    with patched_httplib2(importlib.import_module("httplib2"), Closed()):
         pass
     assert any(record.name.startswith("vcr") for record in caplog.records) is logged
     assert logging.getLogger("vcr").level == asked

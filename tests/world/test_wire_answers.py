@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from harness.graph.effects import LLMCall, LLMReply
 from harness.interception.messages import Response
 from harness.world.failures import MalformedAnswerError, RemoteError
-from harness.world.wire.answers import answer_to
 from harness.world.wire.format import ReplyFactory
-from harness.world.wire.http import format_of_path
+from harness.world.wire.http import answer_to, format_of_path
 
 URLS = {
     "chat": "https://api.openai.com/v1/chat/completions",

@@ -7,7 +7,7 @@ import pytest
 
 from harness.graph.effects import LLMCall
 from harness.graph.messages import message_text
-from harness.world.wire.aws_event_stream import AWS_EVENTS, message
+from harness.world.wire.bedrock_converse import event, framing
 from harness.world.wire.format import Refusal
 from harness.world.wire.http import format_of_path, request_json
 
@@ -172,22 +172,22 @@ def test_several_candidates_are_refused() -> None:
 
 
 def test_events_of_aws_are_read_up_to_the_first_that_is_damaged() -> None:
-    first, second = message("one", {"a": "ü"}), message("two", {})
-    assert AWS_EVENTS.parts(first + second) == [{"one": {"a": "ü"}}, {"two": {}}]
-    assert AWS_EVENTS.parts(first + second[:4] + b"\xff" + second[5:]) == [{"one": {"a": "ü"}}]
-    assert AWS_EVENTS.parts(b'{"message": "Too many requests"}') == []
+    first, second = event("one", {"a": "ü"}), event("two", {})
+    assert framing.parts(first + second) == [{"one": {"a": "ü"}}, {"two": {}}]
+    assert framing.parts(first + second[:4] + b"\xff" + second[5:]) == [{"one": {"a": "ü"}}]
+    assert framing.parts(b'{"message": "Too many requests"}') == []
 
 
 def test_botocore_reads_these_events_and_refuses_a_damaged_one() -> None:
     eventstream = pytest.importorskip("botocore.eventstream")
     buffer = eventstream.EventStreamBuffer()
-    buffer.add_data(message("one", {"a": 1}))
+    buffer.add_data(event("one", {"a": 1}))
     (found,) = buffer
     assert found.to_response_dict() == {
         "status_code": 200,
         "headers": {":event-type": "one", ":content-type": "application/json", ":message-type": "event"},
         "body": b'{"a":1}',
     }
-    buffer.add_data(AWS_EVENTS.cut(message("one", {})))
+    buffer.add_data(framing.cut(event("one", {})))
     with pytest.raises(eventstream.ChecksumMismatch):
         next(buffer)

@@ -17,8 +17,8 @@ from harness.dialects.agentspec.teams import Team
 from harness.dialects.agentspec.tool_calls import endpoint_of, spec_of
 from harness.dialects.agentspec.tools import MCPTool, MCPToolBox, RemoteCall, RemoteTool, Tool
 from harness.dialects.agentspec.transports import ClientTransport
-from harness.graph.declared import Declared, Schema
 from harness.graph.effects import ToolSpec
+from harness.graph.model import Declared, Schema
 
 _MESSAGE: Final = "message"
 """The key of an input that holds the user's message."""

@@ -12,8 +12,7 @@ from pydantic import TypeAdapter
 from typing_extensions import TypedDict, is_typeddict
 
 from harness.dialects.kit.manifest import reachable
-from harness.graph.declared import Schema
-from harness.graph.model import START
+from harness.graph.model import START, Schema
 
 TYPES: Final[Mapping[str, Schema]] = {
     "str": {"type": "string"},

@@ -25,8 +25,7 @@ from harness.dialects.kit.declared import (
     type_schema,
     user_messages,
 )
-from harness.graph.declared import Declared, Schema
-from harness.graph.model import Edge
+from harness.graph.model import Declared, Edge, Schema
 from harness.time.rebinding import USER, origin_of
 
 _MESSAGES: Final = "messages"

@@ -17,8 +17,8 @@ from harness.dialects.leafmesh.connector_exchange import mcp_tool
 from harness.dialects.leafmesh.document import Agent, EntryPoint, Fields, HumanAgent, LLMAgent, Mesh, Nested
 from harness.dialects.leafmesh.fields import MCP, Zapier
 from harness.dialects.leafmesh.routing import SUMMARIZER, reads_narrations
-from harness.graph.declared import Declared, Schema
 from harness.graph.effects import ToolSpec
+from harness.graph.model import Declared, Schema
 from harness.units import is_number
 
 _TYPES: Final[Mapping[str, Schema]] = {

@@ -18,8 +18,7 @@ from harness.dialects.loki.nodes import AgentContext, valid_lengths
 from harness.dialects.loki.routing import links
 from harness.dialects.loki.templates import is_path, paths
 from harness.dialects.loki.warnings import template_texts, written_keys
-from harness.graph.declared import Declared, Schema
-from harness.graph.model import START
+from harness.graph.model import START, Declared, Schema
 
 _TEXT: Final[Schema] = {"type": "string"}
 _STEP: Final = re.compile(r"\w+", re.ASCII)

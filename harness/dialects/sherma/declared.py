@@ -21,7 +21,7 @@ from harness.dialects.kit.declared import (
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import Agent, cel_expressions
 from harness.dialects.sherma.warnings import read_fields, transitions, written_fields
-from harness.graph.declared import Declared, Schema
+from harness.graph.model import Declared, Schema
 
 _TOLERANT: Final = re.compile(r"\b(default|has)\s*\(")
 

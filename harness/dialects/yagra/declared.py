@@ -17,8 +17,7 @@ from harness.dialects.yagra.model_nodes import SCHEMA, ModelParamsError, schema_
 from harness.dialects.yagra.nodes import BUILT_IN
 from harness.dialects.yagra.prompts import Params
 from harness.dialects.yagra.warnings import item_keys, writes_output_key
-from harness.graph.declared import Declared, Schema
-from harness.graph.model import Edge, Graph
+from harness.graph.model import Declared, Edge, Graph, Schema
 
 
 def declared_data(

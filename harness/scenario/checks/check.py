@@ -40,8 +40,8 @@ class Check:
     Attributes:
         function: compares the expected value with the observation.
         names: rules for the names in its value, which are looked up (`harness.scenario.names`); () if it has none.
-        vacuous: rules for values that cannot fail (`harness.scenario.vacuous`).
-        untried: rules for values that a run compared with nothing (`harness.scenario.untried`).
+        vacuous: rules for values that cannot fail (`harness.scenario.idle`).
+        untried: rules for values that a run compared with nothing (`harness.scenario.idle`).
         reads: the fields of the observation that it is tried on (`harness.scenario.believed`), if any.
         origin: what its failure comes from (`harness.report.cause`).
         apart: each item or value of its value can fail by itself.

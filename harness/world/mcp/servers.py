@@ -17,8 +17,7 @@ from harness.source.display import did_you_mean
 from harness.world.entries import shortest_server, unscripted
 from harness.world.mcp.connect import connect
 from harness.world.mcp.fake import content_result, error_result, fake_session, structured_result, text_result
-from harness.world.mcp.questions import answer_question
-from harness.world.mcp.tools import MCPFailure, MCPResult, MCPSession, MCPTool, Sessions
+from harness.world.mcp.tools import MCPFailure, MCPResult, MCPSession, MCPTool, Sessions, answer_question
 from harness.world.responder import Responder
 from harness.world.spec import ScriptedAnswer, ScriptedMCPServer, WorldSpec
 from harness.world.stub_models import AnyStub, MCPStub

@@ -1,25 +1,29 @@
 """The wire format of Amazon Bedrock's Converse and ConverseStream.
 
-Model and streaming are in the URL: see `harness.world.wire.http.request_json`.
-Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
+Model and streaming are in the URL: see `harness.world.wire.http.request_json`. A streamed answer is binary messages
+with lengths, headers and checksums; each is here an object with one field: the type of the event, with its payload.
+Sources: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html,
+https://smithy.io/2.0/aws/amazon-eventstream.html
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from struct import pack, unpack
 from typing import TYPE_CHECKING, Any, Final
+from zlib import crc32
 
 from harness.graph.effects import LLMCall, LLMReply, ToolSpec
 from harness.graph.to_json import from_json
-from harness.world.wire.aws_event_stream import AWS_EVENTS
-from harness.world.wire.aws_event_stream import message as event
 from harness.world.wire.format import (
+    Framing,
     Json,
     Refusal,
     RefusalKind,
     Reply,
     ai_message,
+    compact,
     content_of,
     list_of,
     message,
@@ -37,7 +41,66 @@ from harness.world.wire.format import (
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
-framing: Final = AWS_EVENTS
+# ---------------------------------------------------------------- the framing of streamed answers
+
+_PRELUDE: Final = 12
+_CHECKSUM: Final = 4
+_TEXT: Final = 7
+"""The type of a header whose value is a text."""
+
+
+def event(kind: str, payload: Json) -> bytes:
+    """Return a message with an event."""
+    named = {":event-type": kind, ":content-type": "application/json", ":message-type": "event"}
+    headers = b"".join(
+        pack(">B", len(name)) + name.encode() + pack(">BH", _TEXT, len(value)) + value.encode()
+        for name, value in named.items()
+    )
+    body = compact(payload).encode()
+    lengths = pack(">II", _PRELUDE + len(headers) + len(body) + _CHECKSUM, len(headers))
+    written = lengths + pack(">I", crc32(lengths)) + headers + body
+    return written + pack(">I", crc32(written))
+
+
+def _events_in(stream: bytes) -> list[Json]:
+    """Return the messages of a stream; an empty list for any other body."""
+    found: list[Json] = []
+    while len(stream) > _PRELUDE:
+        total, size, checksum = unpack(">III", stream[:_PRELUDE])
+        if checksum != crc32(stream[:8]):
+            break
+        headers, body = stream[_PRELUDE : _PRELUDE + size], stream[_PRELUDE + size : total - _CHECKSUM]
+        named = _text_headers(headers)
+        kind = named.get(":event-type") or named.get(":exception-type")
+        if kind is not None:
+            found.append({kind: json.loads(body)})
+        stream = stream[total:]
+    return found
+
+
+def _text_headers(written: bytes) -> dict[str, str]:
+    """Return the headers whose value is a text, up to the first other one."""
+    named: dict[str, str] = {}
+    while written:
+        start = 1 + written[0]
+        name, kind = written[1:start].decode(), written[start]
+        if kind != _TEXT:
+            break
+        (size,) = unpack(">H", written[start + 1 : start + 3])
+        named[name] = written[start + 3 : start + 3 + size].decode()
+        written = written[start + 3 + size :]
+    return named
+
+
+def _damaged(part: bytes) -> bytes:
+    """Return a message whose checksum is wrong."""
+    return part[:-1] + bytes([part[-1] ^ 1])
+
+
+framing: Final = Framing("application/vnd.amazon.eventstream", _events_in, _damaged)
+
+# ---------------------------------------------------------------- requests and answers
+
 statuses: Final[Mapping[RefusalKind, int]] = {"content_filter": 200, "auth": 403}
 
 _NOT_PARAMS: Final = (

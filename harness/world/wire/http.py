@@ -8,14 +8,16 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Final
-from urllib.parse import parse_qs, unquote
+from typing import Any, Final
+from urllib.parse import unquote
 
 from harness.graph.effects import Answer, Effect, HTTPCall, HTTPReply, LLMCall, LLMReply
-from harness.graph.to_json import from_json
+from harness.graph.http_call import query_of
+from harness.graph.to_json import from_json, to_json
+from harness.interception.messages import Response
 from harness.interception.patches import kept_request_headers
 from harness.secrets import placeholder, secret_header
-from harness.world.failures import ErrorMapping
+from harness.world.failures import ErrorMapping, MalformedAnswerError, RemoteError
 from harness.world.spec import ScriptedAnswer
 from harness.world.wire import (
     anthropic_messages,
@@ -89,11 +91,10 @@ def call_of(method: str, url: str, headers: Mapping[str, str], body: bytes, node
     """Return a request as an effect of a node. `url` may be a path; its query is separate in `args`."""
     address, _, query = url.partition("#")[0].partition("?")
     text = body.decode("utf-8", "replace")
-    values = parse_qs(query, keep_blank_values=True)
     args = {
         "method": method,
         "url": address,
-        "query": {key: found if len(found) > 1 else found[0] for key, found in values.items()},
+        "query": query_of(query),
         "json": from_json(text),
         "headers": dict(headers),
         "text": text,
@@ -240,3 +241,62 @@ def _headers(written: Mapping[str, str]) -> dict[str, str]:
         for name, value in written.items()
         if name not in _CONNECTION_HEADERS
     }
+
+
+# ---------------------------------------------------------------- answers of real systems
+
+_SHOWN: Final = 200
+
+
+def answer_to(effect: Effect, url: str, response: Response | None, failure: str) -> Answer:
+    """Return the answer to a request that a URL got, live or recorded, as a trace shows it: like that of a stub.
+
+    `failure` tells why there is no response.
+    """
+    if response is None:
+        return Answer(error=RemoteError(failure or "no answer came"))
+    text = response.body.decode("utf-8", "replace")
+    wire = format_of_path(url) if isinstance(effect, LLMCall) else None
+    if wire is None:
+        return Answer(HTTPReply(response.status, text, from_json(text), dict(response.headers)))
+    if response.status >= 400:
+        return Answer(error=RemoteError(f"status {response.status}: {text[:_SHOWN]}"))
+    try:
+        parts = wire.framing.parts(response.body)  # of a stream
+        return Answer(wire.answer(wire.joined(parts) if parts else json.loads(text)))
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return Answer(error=MalformedAnswerError(f"the model's reply cannot be read: {text[:_SHOWN]!r}"))
+
+
+# ---------------------------------------------------------------- numbers of tokens
+
+_CHARACTERS: Final = 4.0
+"""The characters of a token, on average."""
+_ADDRESSES: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
+    "/responses/input_tokens": ("input_tokens", {"object": "response.input_tokens"}),
+    "/v1/messages/count_tokens": ("input_tokens", {}),
+    ":countTokens": ("totalTokens", {}),
+}
+"""By the end of the address: the key of the number in the answer, and what else is in it."""
+
+
+def token_count(call: HTTPCall) -> HTTPReply | None:
+    """Return the answer to a request by which a client lets a provider count tokens; None for any other request.
+
+    No stub says how many there are, and none is needed: the number is estimated from the length of the texts.
+    """
+    found = next((answer for end, answer in _ADDRESSES.items() if call.name.endswith(end)), None)
+    if found is None or call.args["method"] != "POST":
+        return None
+    key, rest = found
+    number = math.ceil(sum(map(len, _texts(call.args["json"]))) / _CHARACTERS)
+    value = to_json({**rest, key: number})
+    return HTTPReply(status=200, text=compact(value), json=value)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(each)

@@ -12,8 +12,7 @@ from harness.cli.main import cli
 from harness.dialects.leafmesh.mesh_file import scenarios
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError
-from harness.scenario.load import load_file
-from harness.scenario.manifest_scenarios import build_scenarios
+from harness.scenario.load import build_scenarios, load_file
 from harness.scenario.model import Scenario
 from harness.scenario.run import run_scenario
 from harness.scenario.score import suite_fitness

@@ -1,14 +1,21 @@
-"""Intercepts curl_cffi, which yfinance uses. Its requests are made in C, where no closed network stops them."""
+"""Intercepts clients whose connections are made in C, where no closed network stops them: gRPC, and curl_cffi.
+
+No stub can write the answers of gRPC: a chat model is answered elsewhere, any other call is refused. yfinance uses
+curl_cffi.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import wraps
 from importlib import import_module
 from typing import Any, Final
 from urllib.parse import urlencode, urljoin
 
+from harness.errors import WorldError
 from harness.interception.interceptor import Interceptor
 from harness.interception.messages import Request, Response, SendResult
 from harness.interception.patches import (
@@ -19,9 +26,52 @@ from harness.interception.patches import (
     patched,
     to_exception,
 )
-from harness.interception.real_effects import not_intercepted
+from harness.interception.real_effects import not_intercepted, raise_unanswerable
 
-MODULE: Final = "curl_cffi.requests.session"
+
+@contextmanager
+def patched_grpc(module: Any, interceptor: Interceptor) -> Iterator[None]:
+    """Intercept the calls that the classes of a module of gRPC make."""
+    with ExitStack() as patches:
+        for name, owner in list(vars(module).items()):
+            if name.endswith("MultiCallable") and owner.__module__ == module.__name__:
+                # What is called through `_blocking` has a `future`, too.
+                entries = [each for each in ("_blocking", "future") if each in vars(owner)] or ["__call__"]
+                made = {
+                    each: _claimed(vars(owner)[each], interceptor, _method)
+                    for each in entries
+                    if each in vars(owner)
+                }
+                patches.enter_context(patched(owner, **made))
+        channel = getattr(module, "Channel", None)
+        if channel is not None and "subscribe" in vars(channel):  # waiting for a connection would never end
+            connect = _claimed(channel.subscribe, interceptor, lambda self: self._channel.target())
+            patches.enter_context(patched(channel, subscribe=connect))
+        yield
+
+
+def _method(call: Any) -> Any:
+    return call._method
+
+
+def _claimed(
+    original: Callable[..., Any], interceptor: Interceptor, name_of: Callable[[Any], bytes | str]
+) -> Callable[..., Any]:
+    @wraps(original)
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        if not not_intercepted.get():
+            name = name_of(self)
+            address = f"grpc://{(name.decode() if isinstance(name, bytes) else name).lstrip('/')}"
+            if interceptor.claim(Request("POST", address, {}, b"")) is not None:
+                raise_unanswerable(
+                    WorldError(f"an http stub cannot answer {address}: gRPC has answers of its own")
+                )
+            sys.audit("socket.connect", None, address)
+        return original(self, *args, **options)
+
+    return call
+
+
 _OWN: Final = {"connection": "ConnectionError: {}", "timeout": "ReadTimeout: {}"}
 
 
