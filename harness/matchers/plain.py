@@ -1,12 +1,13 @@
 """Matchers whose argument is plain data. Those whose argument may contain matchers are in `harness.matchers.value`.
 
-Each function takes the argument as written and returns the test of a value. It raises `FormatError` if the argument
-is malformed.
+The function of each takes the argument as written and returns the test of a value. It raises `FormatError` if the
+argument is malformed.
 """
 
 from __future__ import annotations
 
 import json
+import operator
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
@@ -37,6 +38,11 @@ class Kind(NamedTuple):
     meaning: str
 
 
+def matcher(argument: Mapping[str, Any], meaning: str) -> Callable[[Callable[[Any], Test]], Kind]:
+    """Return a decorator that makes a function a matcher: see `Kind`."""
+    return lambda build: Kind(build, argument, meaning)
+
+
 class _Absent:
     """The actual value where the key does not exist."""
 
@@ -46,7 +52,11 @@ class _Absent:
 
 ABSENT: Final = _Absent()
 
+_TEXT: Final = {"type": "string"}
+_TOLERANCE: Final = {"type": "number", "minimum": 0}
 
+
+@matcher(_TEXT, "The same for text, ignoring case.")
 def icontains(argument: Any) -> Test:
     """A text that contains this text, or a list or mapping with it as an item or key, ignoring case."""
     if not isinstance(argument, str):
@@ -65,6 +75,7 @@ def icontains(argument: Any) -> Test:
     return test
 
 
+@matcher(_TEXT, "A text in which this pattern is found.")
 def regex(argument: Any) -> Test:
     """A text in which this pattern (Python's `re`) is found anywhere."""
     if not isinstance(argument, str):
@@ -82,12 +93,13 @@ def regex(argument: Any) -> Test:
     return test
 
 
-def order(name: str, sign: str, holds: Callable[[Any, Any], bool]) -> Callable[[Any], Test]:
+def _order(name: str, sign: str, holds: Callable[[Any, Any], bool], meaning: str) -> Kind:
     """Return the matcher `name`: it compares numbers with numbers and texts with texts.
 
     ISO 8601 dates sort as text.
     """
 
+    @matcher({"type": ["number", "string"]}, meaning)
     def build(argument: Any) -> Test:
         if not (_is_number(argument) or isinstance(argument, str)):
             raise bad_argument(name, "a number or text", argument)
@@ -103,6 +115,21 @@ def order(name: str, sign: str, holds: Callable[[Any, Any], bool]) -> Callable[[
     return build
 
 
+gt: Final = _order("$gt", ">", operator.gt, "A number or text greater than this.")
+gte: Final = _order("$gte", "≥", operator.ge, "A number or text not less than this.")
+lt: Final = _order("$lt", "<", operator.lt, "A number or text less than this.")
+lte: Final = _order("$lte", "≤", operator.le, "A number or text not greater than this.")
+
+
+@matcher(
+    {
+        "type": "object",
+        "properties": {"value": {"type": "number"}, "rel": _TOLERANCE, "abs": _TOLERANCE},
+        "required": ["value"],
+        "additionalProperties": False,
+    },
+    "A number close to `value`: within `abs`, or within the share `rel` of it.",
+)
 def approx(argument: Any) -> Test:
     """A number close to `value`: `|actual - value| <= max(rel * |value|, abs)`.
 
@@ -132,6 +159,7 @@ def approx(argument: Any) -> Test:
 TYPES: Final = ("null", "boolean", "integer", "number", "string", "array", "object")
 
 
+@matcher({"enum": [*TYPES]}, "A value of this JSON type.")
 def type_(argument: Any) -> Test:
     """A value of this JSON Schema type: 1.0 is an integer, and an integer is a number."""
     from jsonschema import Draft202012Validator
@@ -144,6 +172,7 @@ def type_(argument: Any) -> Test:
     )
 
 
+@matcher({"const": True}, "Any value that exists.")
 def any_(argument: Any) -> Test:
     """Any value that exists, null included."""
     if argument is not True:
@@ -151,6 +180,7 @@ def any_(argument: Any) -> Test:
     return lambda _: None
 
 
+@matcher({"type": "boolean"}, "True: the key does not exist. False: it does.")
 def missing(argument: Any) -> Test:
     """`true`: the key does not exist. `false`: it exists, with any value."""
     if not isinstance(argument, bool):
@@ -164,12 +194,14 @@ def missing(argument: Any) -> Test:
     return test
 
 
+@matcher({"type": ["object", "boolean"]}, "A value that is valid under this JSON Schema.")
 def schema(argument: Any) -> Test:
     """A value that is valid under this JSON Schema."""
     schema_validator(argument)
     return lambda actual: "; ".join(schema_errors(argument, actual)) or None
 
 
+@matcher(_TEXT, "A value for which this CEL expression of `value` is true.")
 def cel(argument: Any) -> Test:
     """A value for which this CEL expression over `value` is true.
 
@@ -204,17 +236,18 @@ def bad_argument(name: str, wants: str, argument: Any) -> FormatError:
 
 def kind_of(value: Any) -> str:
     """Return the kind of a value in words: `a number`, `text`, `null`."""
-    if value is None:
-        return "null"
-    kinds = {
-        bool: "a boolean",
-        int: "a number",
-        float: "a number",
-        str: "text",
-        list: "a list",
-        tuple: "a list",
-    }
-    return "a mapping" if isinstance(value, Mapping) else kinds.get(type(value), type(value).__name__)
+    return "a mapping" if isinstance(value, Mapping) else _KINDS.get(type(value), type(value).__name__)
+
+
+_KINDS: Final[Mapping[type, str]] = {
+    type(None): "null",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    str: "text",
+    list: "a list",
+    tuple: "a list",
+}
 
 
 def _is_number(value: Any) -> bool:

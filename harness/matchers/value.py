@@ -19,14 +19,14 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import islice
 from typing import Any, Final, NamedTuple
 from unicodedata import normalize
 
 from harness.errors import CannotEvaluate, FormatError, Problem
 from harness.matchers import plain
-from harness.matchers.plain import ABSENT, Kind, Test, bad_argument, kind_of, shown
+from harness.matchers.plain import ABSENT, Kind, Test, bad_argument, kind_of, matcher, shown
 from harness.source.display import did_you_mean
 
 MISMATCHES_KEPT: Final = 100
@@ -88,12 +88,6 @@ def compare(expected: Any, actual: Any) -> Comparison:
             if len(found) < MISMATCHES_KEPT:
                 found.append(leaf.mismatch())
     return Comparison((total - missed) / total, found, count)
-
-
-def leaf_score(expected: Any, actual: Any) -> tuple[float, list[Mismatch]]:
-    """Return the share of leaves (0 to 1) that match, and the first mismatches; see `compare`."""
-    score, found, _ = compare(expected, actual)
-    return score, found
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +169,8 @@ def _leaves(expected: Any, actual: Any, at: _Position, *, subset: bool) -> Itera
     """Compare two values. With `subset` False (inside `$exact`), keys that are not expected are mismatches."""
     if is_matcher(expected):
         try:
-            reason = _absent_reason(expected) if actual is ABSENT else _test_of(expected)(actual)
+            test = _test_of(expected)  # raises for a malformed matcher even if there is no value to test
+            reason = "missing" if actual is ABSENT and "$missing" not in expected else test(actual)
         except CannotEvaluate as error:
             raise CannotEvaluate(f"{_path(at)}: {error}" if at else str(error)) from None
         yield _leaf(1, reason, at, expected, actual)
@@ -183,45 +178,38 @@ def _leaves(expected: Any, actual: Any, at: _Position, *, subset: bool) -> Itera
         yield from _mapping_leaves(expected, actual, at, subset)
     elif isinstance(expected, list | tuple):
         yield from _list_leaves(expected, actual, at, subset)
-    elif _equal(expected, actual):
-        yield _MATCHED
     else:
-        yield _leaf(1, "differs", at, expected, actual)
+        yield _MATCHED if _equal(expected, actual) else _leaf(1, "differs", at, expected, actual)
 
 
 def _mapping_leaves(expected: Mapping[Any, Any], actual: Any, at: _Position, subset: bool) -> Iterator[_Leaf]:
     if not isinstance(actual, Mapping):
         reason = f"expected a mapping, was {kind_of(actual)}"
-        yield _with_matcher_hint(_leaf(_count(expected), reason, at, expected, actual), expected)
+        name = f"${next(iter(expected), '')}" if len(expected) == 1 else ""  # a matcher without its `$`
+        leaf = _leaf(_count(expected), reason, at, expected, actual)
+        yield _hinted(leaf, lambda: f"did you mean '{name}'?") if name in MATCHERS else leaf
         return
     if not expected:
         yield _MATCHED
     for key, value in expected.items():
         leaves = _leaves(value, actual.get(key, ABSENT), (at, key), subset=subset)
-        yield from leaves if key in actual else (_with_nearest_key(leaf, key, actual) for leaf in leaves)
+        if key not in actual:
+            leaves = map(partial(_hinted, hint=partial(_nearest_key, key, actual)), leaves)
+        yield from leaves
     for key in () if subset else actual:
         if key not in expected:
             yield _leaf(1, "not expected", (at, key), ABSENT, actual[key])
 
 
-def _with_nearest_key(leaf: _Leaf, key: Any, actual: Mapping[Any, Any]) -> _Leaf:
-    """Add the nearest existing key to the mismatch of a missing key."""
-    missing = leaf.mismatch
-    if missing is None or len(actual) > _MOST_KEYS:
-        return leaf
-    return _Leaf(
-        leaf.leaves,
-        lambda: replace(missing(), hint=did_you_mean(str(key), [*map(str, actual)], listing=False)),
-    )
+def _hinted(leaf: _Leaf, hint: Callable[[], str]) -> _Leaf:
+    """Return a leaf whose mismatch, if it is one, has a hint."""
+    missed = leaf.mismatch
+    return leaf if missed is None else _Leaf(leaf.leaves, lambda: replace(missed(), hint=hint()))
 
 
-def _with_matcher_hint(leaf: _Leaf, expected: Mapping[Any, Any]) -> _Leaf:
-    """Add a hint if the expected mapping looks like a matcher without its `$`."""
-    name = next(iter(expected), None) if len(expected) == 1 else None
-    missing = leaf.mismatch
-    if missing is None or f"${name}" not in MATCHERS:
-        return leaf
-    return _Leaf(leaf.leaves, lambda: replace(missing(), hint=f"did you mean '${name}'?"))
+def _nearest_key(key: Any, actual: Mapping[Any, Any]) -> str:
+    """Return a hint with the existing key that is nearest to a missing one."""
+    return "" if len(actual) > _MOST_KEYS else did_you_mean(str(key), [*map(str, actual)], listing=False)
 
 
 def _list_leaves(expected: Sequence[Any], actual: Any, at: _Position, subset: bool) -> Iterator[_Leaf]:
@@ -267,22 +255,14 @@ def _count(expected: Any) -> int:
     """Return the number of leaves of an expected value."""
     if is_matcher(expected):
         return 1
-    if isinstance(expected, Mapping):
-        return sum(map(_count, expected.values())) or 1
-    if isinstance(expected, list | tuple):
-        return sum(map(_count, expected)) or 1
-    return 1
+    items = expected.values() if isinstance(expected, Mapping) else expected
+    return sum(map(_count, items)) or 1 if isinstance(expected, Mapping | list | tuple) else 1
 
 
 def _equal(expected: Any, actual: Any) -> bool:
     if isinstance(expected, bool) or isinstance(actual, bool):
         return expected is actual
     return bool(expected == actual)
-
-
-def _absent_reason(expected: Mapping[str, Any]) -> str | None:
-    test = _test_of(expected)  # raises for a malformed matcher even if there is no value to test
-    return test(ABSENT) if "$missing" in expected else "missing"
 
 
 def _below(path: str, key: Any) -> str:
@@ -318,6 +298,22 @@ def _reason(expected: Any, actual: Any) -> str | None:
     return str(first) if first.path or is_matcher(expected) else f"is not {shown(expected)}"
 
 
+VALUE_REF: Final = "#/$defs/ExpectedValue"
+"""The reference to an expected value, matchers included, in JSON Schemas of arguments."""
+
+_VALUE: Final = {"$ref": VALUE_REF}
+_VALUES: Final = {"type": "array", "items": _VALUE}
+_COUNT: Final = {"type": "integer", "minimum": 0}
+_MATCHER: Final = {
+    "type": "object",
+    "minProperties": 1,
+    "maxProperties": 1,
+    "propertyNames": {"pattern": r"^\$"},
+    **_VALUE,
+}
+
+
+@matcher(_VALUE, "A text, a list or a mapping that contains this text, item or key.")
 def _contains(argument: Any) -> Test:
     def test(actual: Any) -> str | None:
         if isinstance(actual, str):
@@ -335,10 +331,12 @@ def _contains(argument: Any) -> Test:
     return test
 
 
+@matcher(_VALUE, "A value that does not match this.")
 def _not(argument: Any) -> Test:
     return lambda actual: f"must not match {shown(argument)}" if matches(argument, actual) else None
 
 
+@matcher(_VALUES, "A value that matches one of these.")
 def _in(argument: Any) -> Test:
     if not isinstance(argument, list | tuple):
         raise bad_argument("$in", "a list", argument)
@@ -346,8 +344,10 @@ def _in(argument: Any) -> Test:
     return lambda actual: None if any(matches(item, actual) for item in argument) else held
 
 
+@matcher({"anyOf": [_COUNT, _MATCHER]}, "A text, list or mapping of this length.")
 def _len(argument: Any) -> Test:
-    if not (_is_count(argument) or is_matcher(argument)):
+    is_count = isinstance(argument, int) and not isinstance(argument, bool) and argument >= 0
+    if not (is_count or is_matcher(argument)):
         raise bad_argument("$len", "a count, or a matcher for one", argument)
 
     def test(actual: Any) -> str | None:
@@ -359,12 +359,14 @@ def _len(argument: Any) -> Test:
     return test
 
 
+@matcher(_VALUES, "A value that matches each of these.")
 def _all(argument: Any) -> Test:
     if not isinstance(argument, list | tuple):
         raise bad_argument("$all", "a list of matchers", argument)
     return lambda actual: next(filter(None, (_reason(item, actual) for item in argument)), None)
 
 
+@matcher(_VALUE, "A list with an item that matches this.")
 def _some(argument: Any) -> Test:
     def test(actual: Any) -> str | None:
         if not isinstance(actual, list | tuple):
@@ -375,6 +377,7 @@ def _some(argument: Any) -> Test:
     return test
 
 
+@matcher(_VALUE, "A text that is JSON for a value that matches this.")
 def _json(argument: Any) -> Test:
     def test(actual: Any) -> str | None:
         if not isinstance(actual, str):
@@ -392,6 +395,7 @@ def _no_json(constant: str) -> None:
     raise ValueError(f"{constant} is not a JSON value")
 
 
+@matcher({"type": ["object", "array"], **_VALUE}, "A mapping or list that equals this, without further keys.")
 def _exact(argument: Any) -> Test:
     if not isinstance(argument, Mapping | list | tuple):
         raise bad_argument("$exact", "a mapping or a list", argument)
@@ -418,80 +422,27 @@ def _any_matches(wanted: Any, items: Sequence[Any]) -> bool:
     return False
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-VALUE_REF: Final = "#/$defs/ExpectedValue"
-"""The reference to an expected value, matchers included, in JSON Schemas of arguments."""
-
-_VALUE: Final = {"$ref": VALUE_REF}
-_VALUES: Final = {"type": "array", "items": _VALUE}
-_TEXT: Final = {"type": "string"}
-_ORDERED: Final = {"type": ["number", "string"]}
-_NUMBER: Final = {"type": "number"}
-_TOLERANCE: Final = {"type": "number", "minimum": 0}
-_COUNT: Final = {"type": "integer", "minimum": 0}
-_MATCHER: Final = {
-    "type": "object",
-    "minProperties": 1,
-    "maxProperties": 1,
-    "propertyNames": {"pattern": r"^\$"},
-    **_VALUE,
-}
-
 MATCHERS: Final[Mapping[str, Kind]] = {
-    "$contains": Kind(_contains, _VALUE, "A text, a list or a mapping that contains this text, item or key."),
-    "$icontains": Kind(plain.icontains, _TEXT, "The same for text, ignoring case."),
-    "$regex": Kind(plain.regex, _TEXT, "A text in which this pattern is found."),
-    "$not": Kind(_not, _VALUE, "A value that does not match this."),
-    "$in": Kind(_in, _VALUES, "A value that matches one of these."),
-    "$gt": Kind(
-        plain.order("$gt", ">", lambda actual, bound: bool(actual > bound)),
-        _ORDERED,
-        "A number or text greater than this.",
-    ),
-    "$gte": Kind(
-        plain.order("$gte", "≥", lambda actual, bound: bool(actual >= bound)),
-        _ORDERED,
-        "A number or text not less than this.",
-    ),
-    "$lt": Kind(
-        plain.order("$lt", "<", lambda actual, bound: bool(actual < bound)),
-        _ORDERED,
-        "A number or text less than this.",
-    ),
-    "$lte": Kind(
-        plain.order("$lte", "≤", lambda actual, bound: bool(actual <= bound)),
-        _ORDERED,
-        "A number or text not greater than this.",
-    ),
-    "$approx": Kind(
-        plain.approx,
-        {
-            "type": "object",
-            "properties": {"value": _NUMBER, "rel": _TOLERANCE, "abs": _TOLERANCE},
-            "required": ["value"],
-            "additionalProperties": False,
-        },
-        "A number close to `value`: within `abs`, or within the share `rel` of it.",
-    ),
-    "$len": Kind(_len, {"anyOf": [_COUNT, _MATCHER]}, "A text, list or mapping of this length."),
-    "$type": Kind(plain.type_, {"enum": [*plain.TYPES]}, "A value of this JSON type."),
-    "$any": Kind(plain.any_, {"const": True}, "Any value that exists."),
-    "$missing": Kind(plain.missing, {"type": "boolean"}, "True: the key does not exist. False: it does."),
-    "$schema": Kind(
-        plain.schema, {"type": ["object", "boolean"]}, "A value that is valid under this JSON Schema."
-    ),
-    "$all": Kind(_all, _VALUES, "A value that matches each of these."),
-    "$some": Kind(_some, _VALUE, "A list with an item that matches this."),
-    "$json": Kind(_json, _VALUE, "A text that is JSON for a value that matches this."),
-    "$cel": Kind(plain.cel, _TEXT, "A value for which this CEL expression of `value` is true."),
-    "$exact": Kind(
-        _exact,
-        {"type": ["object", "array"], **_VALUE},
-        "A mapping or list that equals this, without further keys.",
-    ),
+    "$contains": _contains,
+    "$icontains": plain.icontains,
+    "$regex": plain.regex,
+    "$not": _not,
+    "$in": _in,
+    "$gt": plain.gt,
+    "$gte": plain.gte,
+    "$lt": plain.lt,
+    "$lte": plain.lte,
+    "$approx": plain.approx,
+    "$len": _len,
+    "$type": plain.type_,
+    "$any": plain.any_,
+    "$missing": plain.missing,
+    "$schema": plain.schema,
+    "$all": _all,
+    "$some": _some,
+    "$json": _json,
+    "$cel": plain.cel,
+    "$exact": _exact,
 }
 
 NESTING: Final = frozenset(name for name, kind in MATCHERS.items() if VALUE_REF in str(kind.argument))

@@ -210,10 +210,10 @@ class _Request:
             yield from self._against_when(stub.when)
 
     def _against_args(self, wanted: Mapping[str, Any]) -> Iterator[str]:
-        from harness.matchers.value import leaf_score
+        from harness.matchers.value import compare
 
         try:
-            _, found = leaf_score(wanted, self.effect.args)
+            found = compare(wanted, self.effect.args).mismatches
         except CannotEvaluate as error:
             yield f"args.{error}"
             return

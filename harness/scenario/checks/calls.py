@@ -9,7 +9,7 @@ from harness.errors import CannotEvaluate
 from harness.graph.effects import EFFECTS, Effect
 from harness.matchers.regex import last_part_matches, name_matches
 from harness.matchers.vacuous import VacuousPart, vacuous_parts
-from harness.matchers.value import leaf_score, matches
+from harness.matchers.value import compare, matches
 from harness.scenario.checks.check import check, empty
 from harness.scenario.checks.finding import (
     Finding,
@@ -50,7 +50,7 @@ def nearest_call(
     if not found:
         return ""
     taken = set(counted)
-    call = made[max(found, key=lambda at: (at not in taken, leaf_score(wanted, _seen(made[at]))[0]))]
+    call = made[max(found, key=lambda at: (at not in taken, compare(wanted, _seen(made[at])).score))]
     faults = [*_other_name(kind_and_name, call, named=bool(named)), *_reason(call)]
     differences = readable_diff(wanted, _seen(call))
     faults += [differences] if differences else []
