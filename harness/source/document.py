@@ -130,10 +130,8 @@ class Document:
             return self
         value, (key_start, key_end, location) = self.value[key], children[key]
         for step in reversed(path[1:]):
-            value, location = (
-                {step: value},
-                (location[0], location[1], {step: (key_start, key_end, location)}),
-            )
+            value = {step: value}
+            location = (*location[:2], {step: (key_start, key_end, location)})
         rest = self.without(key)
         entries = rest._location[2]
         assert isinstance(entries, dict)
@@ -166,16 +164,11 @@ class Document:
         """Return the location at `path` or of its nearest ancestor, and True if `path` exists."""
         location = self._location
         for step in path:
-            children = location[2]
-            if (
-                isinstance(children, list)
-                and isinstance(step, int)
-                and -len(children) <= step < len(children)
-            ):
-                location = children[step]
-            elif isinstance(children, dict) and step in children:
-                location = children[step][2]
-            else:
+            children: Any = location[2]
+            try:
+                found = children[step]
+                location = found if isinstance(children, list) else found[2]
+            except (LookupError, TypeError):  # TypeError: there is nothing below, or a key where an index is
                 return location, False
         return location, True
 
@@ -223,9 +216,7 @@ def _merged(
     base: _Located, over: _Located, path: DocumentPath, replaces: Callable[[DocumentPath, Any], bool]
 ) -> _Located:
     below, above = base[1][2], over[1][2]
-    if not (isinstance(below, dict) and isinstance(above, dict)):  # not both are mappings
-        return over
-    if replaces(path, over[0]):
+    if not (isinstance(below, dict) and isinstance(above, dict)) or replaces(path, over[0]):
         return over
     values, locations = {**base[0], **over[0]}, {**below, **above}
     for key in base[0].keys() & over[0].keys():

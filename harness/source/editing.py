@@ -190,11 +190,10 @@ def _apart(document: Document, path: DocumentPath, new: Any, parse: Parse) -> st
         at = path[:size]
         start, end = document.extent_of(at[:-1])
         own, _ = document.extent_of(at)
+        value = changed(document.at(at).value, path[size:], new)
         if document.text[own : own + 1] == "*":
-            value = changed(document.at(at).value, path[size:], new)
             return _set(document, at, value, parse)
         if not start <= own < max(end, start + 1) and size > 1:  # merged by `<<`
-            value = changed(document.at(at).value, path[size:], new)
             wanted = changed(document.value, at, value)
             return _first(document, parse, wanted, _insertions(document, at, value, parse))
     return None
@@ -358,9 +357,8 @@ def _blocks(text: str, start: int, end: int, new: str) -> Iterator[str]:
     needed = "-" if not breaks else "" if breaks == 1 else "+"
     indicated = str(len(margin) - _margin(text, start, []) + 2)
     width = max(map(len, written), default=0) - len(margin) if len(written) > 1 else 10**6
-    for kind, given in dict.fromkeys(
-        ((sign, marks), (sign, needed), ("|", needed), ("|", indicated + needed))
-    ):
+    ways = ((sign, marks), (sign, needed), ("|", needed), ("|", indicated + needed))
+    for kind, given in dict.fromkeys(ways):
         lines = (_folded(body, width) if kind == ">" else body).split("\n")
         block = "\n".join([f"{kind}{given}{comment}", *(f"{margin}{line}" if line else "" for line in lines)])
         if "+" in marks:  # the blank lines behind it are a part of it
@@ -413,8 +411,7 @@ def _flow(value: Any, parse: Parse, quote: str = "", around: str = "[{}]") -> st
 
 def _double(value: Any) -> str:
     """Return a text in double quotes, with escapes of YAML for characters that are not printable."""
-    text = _json(value)
-    return text if text.isprintable() else "".join(map(_escaped, text))
+    return "".join(map(_escaped, _json(value)))
 
 
 def _escaped(character: str) -> str:
