@@ -16,7 +16,6 @@ from harness.errors import Span, UnscriptedCall
 from harness.explore.draw import Draw
 from harness.explore.values import NotDrawable, arguments, broken, wrong_arguments
 from harness.graph.effects import (
-    Answer,
     Effect,
     HandlerCall,
     HTTPCall,
@@ -28,6 +27,7 @@ from harness.graph.effects import (
     ToolSpec,
 )
 from harness.graph.model import Declared, State
+from harness.graph.world import Answer
 from harness.interception.real_effects import current_model_call
 from harness.matchers.regex import glob_matches
 from harness.world.entries import schema_of

@@ -199,20 +199,15 @@ class LLMCall(Effect):
                 return str(name)
             choice = choice.get("type")
         forced = choice in ("required", "any", True) and len(self.tools) == 1
-        return self.tools[0].name if forced else str(choice) if choice in self._tool_names else ""
-
-    @property
-    def _tool_names(self) -> list[str]:
-        return [tool.name for tool in self.tools]
+        if forced:
+            return self.tools[0].name
+        return str(choice) if choice in [tool.name for tool in self.tools] else ""
 
     def request(self) -> dict[str, Any]:
         from harness.graph.messages import MessageViews, message_text
 
         return {
-            "kind": self.kind,
-            "node": self.node,
-            "name": self.name,
-            "args": self.args,
+            **super().request(),
             "model": self.name,
             "provider": self.provider,
             "params": self.params,
@@ -223,16 +218,13 @@ class LLMCall(Effect):
         }
 
     def recorded(self) -> dict[str, Any]:
-        recorded: dict[str, Any] = {"messages": self.messages}
-        if self.provider:
-            recorded["provider"] = self.provider
-        if self.params:
-            recorded["params"] = self.params
-        if self.tools:
-            recorded["tools"] = [tool.name for tool in self.tools]
-        if self.response_format is not None:
-            recorded["response_format"] = self.response_format
-        return recorded
+        given = {
+            "provider": self.provider or None,
+            "params": self.params or None,
+            "tools": [tool.name for tool in self.tools] or None,
+            "response_format": self.response_format,
+        }
+        return {"messages": self.messages, **_without_none(given)}
 
     @staticmethod
     def told(call: Mapping[str, Any]) -> str:
@@ -261,16 +253,13 @@ class LLMReply:
 
     def as_mapping(self) -> dict[str, Any]:
         """Return the reply as it is recorded in the trace."""
-        mapping: dict[str, Any] = {"text": self.text}
-        if self.tool_calls:
-            mapping["tool_calls"] = list(self.tool_calls)
-        if self.usage:
-            mapping["usage"] = dict(self.usage)
-        if self.finish_reason is not None:
-            mapping["finish_reason"] = self.finish_reason
-        if self.chunks:
-            mapping["chunks"] = list(self.chunks)
-        return mapping
+        given = {
+            "tool_calls": [*self.tool_calls] or None,
+            "usage": dict(self.usage) or None,
+            "finish_reason": self.finish_reason,
+            "chunks": [*self.chunks] or None,
+        }
+        return {"text": self.text, **_without_none(given)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -473,27 +462,6 @@ class HumanCall(Effect):
     arguments = ("question", "options", "value")
 
 
-@dataclass(frozen=True, kw_only=True)
-class RetrievalCall(Effect):
-    """A search in documents. `name` is the node, `args` is `{query, top_k, group}`.
-
-    The answer is a `RetrievalReply`.
-    """
-
-    kind: ClassVar[str] = "retrieval"
-    key = "retrieval"
-    target = "retrieval node"
-    named_in_parts = True
-    arguments = ("query", "top_k", "group")
-    example = '{context: "…", sources: []}'
-    informs = True
-    span = EffectSpan("retrieval", "gen_ai.data_source.id", is_remote=True)
-
-    @staticmethod
-    def answered(value: Any) -> RetrievalReply:
-        return RetrievalReply.of(value)
-
-
 @dataclass(frozen=True)
 class RetrievalReply:
     """The result of a search: `context` for a prompt, and `sources` in order, without duplicates.
@@ -525,18 +493,32 @@ class RetrievalReply:
         return {"context": self.context, "sources": list(self.sources), **passages}
 
 
+@dataclass(frozen=True, kw_only=True)
+class RetrievalCall(Effect):
+    """A search in documents. `name` is the node, `args` is `{query, top_k, group}`.
+
+    The answer is a `RetrievalReply`.
+    """
+
+    kind: ClassVar[str] = "retrieval"
+    key = "retrieval"
+    target = "retrieval node"
+    named_in_parts = True
+    arguments = ("query", "top_k", "group")
+    example = '{context: "…", sources: []}'
+    informs = True
+    span = EffectSpan("retrieval", "gen_ai.data_source.id", is_remote=True)
+
+    answered = staticmethod(RetrievalReply.of)
+
+
+def _without_none(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in given.items() if value is not None}
+
+
 EXPECTED_KINDS: Final = tuple(kind for kind, effect in EFFECTS.items() if effect.expected)
 """The kinds of calls that expectations can name."""
 SERVER: Final = "server"
 """The kind of the names of MCP servers, which are not effects."""
 NAMED_KINDS: Final = (*(kind for kind, effect in EFFECTS.items() if effect.listed), SERVER)
 """The kinds of names in a vocabulary."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The answer of the world: a value, or an error to raise in the node. `latency_s` is in virtual seconds."""
-
-    value: Any = None
-    error: Exception | None = None
-    latency_s: float = 0.0

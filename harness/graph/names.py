@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import chain
 
 from harness.errors import ManifestError, Problem
-from harness.graph.effects import NAMED_KINDS
+from harness.graph.effects import EFFECTS, NAMED_KINDS, SERVER
 from harness.graph.model import NODE, Edge, Graph, NestedGraph, Node
 from harness.graph.observe import implied_ends, inside
 
@@ -56,6 +56,13 @@ def has_caller(graph: Graph, node: str) -> bool:
     names = names_of(graph)
     callers = [*(own.name for own in graph.nodes), *(names.callers if names is not None else ())]
     return any(name.rpartition("/")[2] == node for name in callers)
+
+
+def noun_of(kind: str) -> str:
+    """Return what messages call a name of this kind."""
+    if kind == SERVER:
+        return "MCP server"
+    return (EFFECTS[kind].noun or EFFECTS[kind].target) if kind in EFFECTS else kind
 
 
 @dataclass

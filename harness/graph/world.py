@@ -1,12 +1,22 @@
-"""The interface of a world, as the engine sees it: everything outside the graph."""
+"""A world, as the engine sees it: its interface, and its answers to effects."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
-from harness.graph.effects import Answer, Effect, MCPEndpoint, ToolSpec
+from harness.graph.effects import Effect, MCPEndpoint, ToolSpec
 from harness.graph.model import State
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of the world: a value, or an error to raise in the node. `latency_s` is in virtual seconds."""
+
+    value: Any = None
+    error: Exception | None = None
+    latency_s: float = 0.0
 
 
 class World(Protocol):

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.errors import CassetteError, CassetteMissing
-from harness.graph.effects import Answer, Effect, HTTPCall, HumanCall, LLMCall, MCPEndpoint
+from harness.graph.effects import Effect, HTTPCall, HumanCall, LLMCall, MCPEndpoint
 from harness.graph.model import State
+from harness.graph.world import Answer
 from harness.interception.intercept import intercepted
 from harness.interception.interceptor import Interceptor
 from harness.interception.messages import Request

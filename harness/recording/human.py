@@ -10,8 +10,9 @@ from threading import Lock
 from typing import Any
 
 from harness.errors import UnscriptedCall
-from harness.graph.effects import Answer, Effect, HumanCall
+from harness.graph.effects import Effect, HumanCall
 from harness.graph.to_json import to_json
+from harness.graph.world import Answer
 from harness.recording.interactions import HumanReply
 from harness.secrets.encodings import match_placeholders
 from harness.time.paced import in_thread

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from harness.errors import UnscriptedCall, WorldError
-from harness.graph.effects import Answer, MCPEndpoint
+from harness.graph.effects import MCPEndpoint
+from harness.graph.world import Answer
 from harness.serve import mcp
 from harness.serve.responder import Client, StubResponder
 from harness.source.display import did_you_mean

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from harness.errors import FormatError, Problem, Span, UnscriptedCall
-from harness.graph.effects import Answer, Effect, HTTPCall, MCPCall
+from harness.graph.effects import Effect, HTTPCall, MCPCall
+from harness.graph.world import Answer
 from harness.scenario.load import load_file
 from harness.scenario.model import Scenario
 from harness.settings import load_settings

@@ -9,8 +9,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from harness.errors import ProviderDown
-from harness.graph.effects import Answer, Effect, HTTPCall, LLMCall
+from harness.graph.effects import Effect, HTTPCall, LLMCall
 from harness.graph.model import State
+from harness.graph.world import Answer
 from harness.interception.real_effects import within_effect
 from harness.world.http_client import HTTPClient
 from harness.world.mcp.tools import Sessions

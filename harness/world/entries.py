@@ -15,7 +15,6 @@ from harness.errors import Nearest, Span, UnscriptedCall, WorldError
 from harness.graph.effects import (
     EFFECTS,
     SERVER,
-    Answer,
     Effect,
     HandlerCall,
     HTTPCall,
@@ -27,6 +26,7 @@ from harness.graph.effects import (
 )
 from harness.graph.messages import message_text
 from harness.graph.model import State
+from harness.graph.world import Answer
 from harness.interception.real_effects import within_effect
 from harness.secrets.given import given_to_this_process
 from harness.source.display import clip, did_you_mean

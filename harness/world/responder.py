@@ -16,8 +16,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from harness.errors import Span, UnscriptedCall
-from harness.graph.effects import Answer, Effect, HTTPReply, LLMReply
+from harness.graph.effects import Effect, HTTPReply, LLMReply
 from harness.graph.model import State
+from harness.graph.world import Answer
 from harness.matchers.regex import last_part_matches, name_matches
 from harness.world.mcp.tools import MCPResult, Sessions
 from harness.world.spec import Fault, ScriptedAnswer

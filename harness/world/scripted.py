@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.errors import Span, UnscriptedCall
-from harness.graph.effects import Answer, Effect, HTTPCall, MCPEndpoint, ToolSpec
+from harness.graph.effects import Effect, HTTPCall, MCPEndpoint, ToolSpec
 from harness.graph.model import State
+from harness.graph.world import Answer
 from harness.world.entries import Entries, StubLists
 from harness.world.mcp.servers import MCPServers
 from harness.world.responder import Faults, LastResponder, Responder, Responders, ScriptedResponder

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self
 from pydantic import AfterValidator, ConfigDict, Field, Tag, model_validator
 
 from harness.errors import Span
-from harness.graph.effects import EFFECTS, Answer, Effect
+from harness.graph.effects import EFFECTS, Effect
+from harness.graph.world import Answer
 from harness.source.display import nearest
 from harness.source.document import Document, DocumentPath
 from harness.source.models import Mistake, mistaken
@@ -33,9 +34,7 @@ from harness.world.field_types import (
 from harness.world.stub_models import (
     AnyStub,
     HTTPStub,
-    HumanAnswer,
     HumanStub,
-    LLMAnswer,
     LLMStub,
     MCPStub,
     Placed,
@@ -51,20 +50,30 @@ def _by_node(stubs: dict[str, list[S]]) -> list[S]:
     return [stub.listed_under(node) for node, of_node in stubs.items() for stub in of_node]
 
 
+def _listed(kind: Any, one: str, several: str) -> Any:
+    """Return the type of the stubs of a kind: a list, or lists by node. A text alone is a stub that replies so."""
+    of_text = kind.model_construct({"reply"}, reply="")  # copying it is much faster than making one
+
+    def replying(text: str) -> Any:
+        return of_text.model_copy(update={"reply": text})
+
+    stub = Annotated[
+        Annotated[str, AfterValidator(replying), Tag("text")] | Annotated[kind, Tag("mapping")],
+        by_shape(f"a text or a {one}"),
+    ]
+    return Annotated[
+        Annotated[list[stub], Tag("list")]
+        | Annotated[dict[str, list[stub]], AfterValidator(_by_node), Tag("mapping")],
+        by_shape(f"a list of {several}, or a mapping from node to such a list"),
+    ]
+
+
 if TYPE_CHECKING:
     LLMStubs = list[LLMStub]
     HumanStubs = list[HumanStub]
 else:
-    LLMStubs = Annotated[
-        Annotated[list[LLMAnswer], Tag("list")]
-        | Annotated[dict[str, list[LLMAnswer]], AfterValidator(_by_node), Tag("mapping")],
-        by_shape("a list of stubs, or a mapping from node to such a list"),
-    ]
-    HumanStubs = Annotated[
-        Annotated[list[HumanAnswer], Tag("list")]
-        | Annotated[dict[str, list[HumanAnswer]], AfterValidator(_by_node), Tag("mapping")],
-        by_shape("a list of answers, or a mapping from node to such a list"),
-    ]
+    LLMStubs = _listed(LLMStub, "stub", "stubs")
+    HumanStubs = _listed(HumanStub, "mapping", "answers")
 
 
 def _callable(text: str) -> Real:

@@ -9,13 +9,11 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import (
-    AfterValidator,
     ConfigDict,
     Field,
-    Tag,
     ValidatorFunctionWrapHandler,
     WrapValidator,
     model_validator,
@@ -39,7 +37,6 @@ from harness.world.field_types import (
     Times,
     Tokens,
     When,
-    by_shape,
     fields_of,
 )
 
@@ -401,29 +398,3 @@ class HumanStub(AnyStub):
 
     def value(self, answer: dict[str, Any]) -> Any:
         return answer["reply"]
-
-
-_LLM_REPLY: Final = LLMStub.model_construct({"reply"}, reply="")
-_HUMAN_REPLY: Final = HumanStub.model_construct({"reply"}, reply="")
-
-
-def _reply(text: str) -> LLMStub:
-    return _LLM_REPLY.model_copy(update={"reply": text})  # much faster than making one
-
-
-def _human_reply(text: str) -> HumanStub:
-    return _HUMAN_REPLY.model_copy(update={"reply": text})
-
-
-if TYPE_CHECKING:
-    LLMAnswer = LLMStub
-    HumanAnswer = HumanStub
-else:
-    LLMAnswer = Annotated[
-        Annotated[str, AfterValidator(_reply), Tag("text")] | Annotated[LLMStub, Tag("mapping")],
-        by_shape("a text or a stub"),
-    ]
-    HumanAnswer = Annotated[
-        Annotated[str, AfterValidator(_human_reply), Tag("text")] | Annotated[HumanStub, Tag("mapping")],
-        by_shape("a text or a mapping"),
-    ]

@@ -16,16 +16,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from http import HTTPStatus
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import HarnessError, ProviderDown, WorldError
-from harness.graph.effects import Answer, Effect, HTTPCall, LLMCall, LLMReply
+from harness.graph.effects import Effect, HTTPCall, LLMCall, LLMReply
 from harness.graph.trace import Trace
+from harness.graph.world import Answer
 from harness.interception.interceptor import Interceptor, Permit, Place
 from harness.interception.messages import PreparedReply, Request, Response, SendResult
 from harness.interception.patches import scripted_failure
@@ -40,21 +40,18 @@ from harness.interception.real_effects import (
 from harness.units import PRECISION
 from harness.world.entries import without_headers
 from harness.world.failures import RemoteError
-from harness.world.providers.access import base_urls
 from harness.world.scripted import ScriptedWorld
 from harness.world.wire import openai_chat
 from harness.world.wire.format import Refusal, ReplyFactory, WireFormat
 from harness.world.wire.http import (
-    PATHS,
     WireResponse,
-    address_of,
     answer_to,
     call_of,
     error_response,
     failure_of,
+    format_at,
     format_of_path,
     http_response,
-    matches,
     model_response,
     request_json,
     token_count,
@@ -63,23 +60,6 @@ from harness.world.wire.http import (
 
 if TYPE_CHECKING:
     from harness.engine.standstill import Simulation
-
-
-def format_at(address: str, environment: Mapping[str, str]) -> WireFormat | None:
-    """Return the wire format of the models at an address; None if it is not that of a model provider.
-
-    `environment` has the variables with addresses of providers, such as OPENAI_BASE_URL.
-    """
-    return next((wire for known, wire in _addresses(environment) if matches(known, address)), None)
-
-
-def _addresses(environment: Mapping[str, str]) -> Iterator[tuple[str, WireFormat]]:
-    for protocol, base_url in base_urls(environment):
-        for path, wire in PATHS[protocol].items():
-            yield f"{base_url.rstrip('/')}{path}", wire
-
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -180,7 +160,8 @@ class ToolRequests(Interceptor):
         if not effects and threading.get_ident() != self._thread:
             return None  # a thread that no effect started, such as telemetry's: the closed network refuses it
         error = self._world.unscripted(without_headers(asked), owner.state)
-        self._record(asked, owner, Answer(error=error))
+        call, now = self._record_call(asked, owner)
+        self._trace.record_answer(call, now, 0.0, None, error)
         raise error
 
     def _stub_reply(self, request: Request, owner: RealEffect) -> tuple[_StubReply | None, Effect]:
@@ -208,7 +189,7 @@ class ToolRequests(Interceptor):
                 refused = error_response(wire, refusal)
                 reply = self._reply(request, plain(), owner, Answer(error=refusal), refused)
             return reply, plain()
-        answer = _run_without_waiting(self._world.stubs.answer(call, owner.state))
+        answer = self._of_stubs(call, owner)
         if answer is None:
             return self._http_reply(request, plain(), owner)[0], call
         if (
@@ -230,8 +211,7 @@ class ToolRequests(Interceptor):
         if known is None:  # it is sent next
             self._unsent[threading.get_ident()] = (asked, owner)
             return None
-        began = self._now(owner)
-        call = self._trace.record_call(without_keys(asked), began)
+        call, began = self._record_call(asked, owner)
         if known.response is None and not known.failure:  # nobody waited for it
             return known
         answer = answer_to(asked, request.url, known.response, known.failure)
@@ -243,7 +223,7 @@ class ToolRequests(Interceptor):
         """Return the wire format of a model call; None for any other request."""
         if request.method != "POST":
             return None
-        wire = format_at(address_of(request.url), self._environment)
+        wire = format_at(request.url, self._environment)
         if not self._of_app:
             return wire
         wire = wire or format_of_path(request.url)
@@ -254,10 +234,21 @@ class ToolRequests(Interceptor):
         tools = sorted(call.tools, key=attrgetter("name")) if self._of_app else call.tools
         return replace(call, node=node, tools=tools)
 
+    def _of_stubs(self, call: Effect, owner: RealEffect) -> Answer | None:
+        """Return the answer of a stub, None if there is none. Stubs never wait, so this works in any thread."""
+        answering = self._world.stubs.answer(call, owner.state)
+        try:
+            answering.send(None)
+        except StopIteration as done:
+            answer: Answer | None = done.value
+            return answer
+        answering.close()
+        raise WorldError("a stub cannot wait")
+
     def _http_reply(
         self, request: Request, call: HTTPCall, owner: RealEffect
     ) -> tuple[_StubReply | None, Effect]:
-        answer = _run_without_waiting(self._world.stubs.answer(call, owner.state))
+        answer = self._of_stubs(call, owner)
         if answer is None and self._upstream is None and (counted := token_count(call)) is not None:
             answer = Answer(value=counted)
         if answer is None:
@@ -279,8 +270,7 @@ class ToolRequests(Interceptor):
         response: WireResponse | None,
     ) -> _StubReply:
         """Return the reply for the client, and record the start of its call in the trace."""
-        began = self._now(owner)
-        reply = partial(_StubReply, self._trace.record_call(without_keys(effect), began), began)
+        reply = partial(_StubReply, *self._record_call(effect, owner))
         failure = failure_of(answer)
         if request.timeout_s is not None and answer.latency_s > request.timeout_s:
             late = TimeoutError(f"timed out after {request.timeout_s:g} s")
@@ -288,16 +278,20 @@ class ToolRequests(Interceptor):
             return reply(Answer(error=late), request.timeout_s, failure=timeout)
         reply = partial(reply, answer, answer.latency_s)
         if response is not None:
-            return reply(_response(response))
+            return reply(response.whole())
         if failure is not None and failure.kind in ("connection", "timeout"):
             return reply(failure=scripted_failure(failure.kind, str(answer.error)))
         return reply(failure=str(answer.error), error=answer.error)
 
-    def _record(self, effect: Effect, owner: RealEffect, answer: Answer) -> None:
-        """Record a call that ends immediately."""
-        now = self._now(owner)
-        call = self._trace.record_call(without_keys(effect), now)
-        self._trace.record_answer(call, now, 0.0, answer.value, answer.error)
+    def _record_call(self, effect: Effect, owner: RealEffect) -> tuple[int, float]:
+        """Record that a call begins, and return its number and the time."""
+        began = self._now(owner)
+        return self._trace.record_call(without_keys(effect), began), began
+
+    def _record_answer(
+        self, of: _StubReply | _Sent, at: float, value: Any, error: BaseException | None
+    ) -> None:
+        self._trace.record_answer(of.call, at, round(at - of.began, PRECISION), value, error)
 
     def _now(self, owner: RealEffect) -> float:
         """Return the virtual time of an effect: the loop's time, and the time that its blocking clients have used."""
@@ -315,9 +309,9 @@ class ToolRequests(Interceptor):
         try:
             await asyncio.sleep(reply.duration_s)
         except asyncio.CancelledError as cancelled:
-            self._record_answer(reply, cancelled)
+            self._record_answer(reply, self._now(RealEffect()), reply.answer.value, cancelled)
             raise
-        self._record_answer(reply)
+        self._record_answer(reply, self._now(RealEffect()), reply.answer.value, reply.answer.error)
         if reply.error is not None:
             raise reply.error
 
@@ -327,18 +321,11 @@ class ToolRequests(Interceptor):
             return super().reply_blocking(reply)
         if reply.error is None:
             sent = super().reply_blocking(reply)
-        self._record_answer(reply, at=reply.began + reply.duration_s)
+        at = round(reply.began + reply.duration_s, PRECISION)
+        self._record_answer(reply, at, reply.answer.value, reply.answer.error)
         if reply.error is not None:
             raise reply.error
         return sent
-
-    def _record_answer(
-        self, reply: _StubReply, cancelled: BaseException | None = None, at: float | None = None
-    ) -> None:
-        at = round(self._now(RealEffect()) if at is None else at, PRECISION)
-        latency_s = round(at - reply.began, PRECISION)
-        error = cancelled or reply.answer.error
-        self._trace.record_answer(reply.call, at, latency_s, reply.answer.value, error)
 
     # ------------------------------------------------------------ requests that are really sent
 
@@ -355,10 +342,7 @@ class ToolRequests(Interceptor):
         place, unsent = self._upstream.begin(request), self._unsent.pop(threading.get_ident(), None)
         if unsent is None:
             return _Sent(place)
-        effect, owner = unsent
-        began = self._now(owner)
-        call = self._trace.record_call(without_keys(effect), began)
-        return _Sent(place, request.url, effect, call, began)
+        return _Sent(place, request.url, unsent[0], *self._record_call(*unsent))
 
     def received(self, place: Place, sent: SendResult, seconds: float) -> None:
         """See `Interceptor`."""
@@ -386,8 +370,7 @@ class ToolRequests(Interceptor):
 
     def _record_sent(self, place: _Sent, answer: Answer) -> None:
         at = max(self._now(RealEffect()), place.began)
-        latency_s = round(at - place.began, PRECISION)
-        self._trace.record_answer(place.call, at, latency_s, answer.value, answer.error)
+        self._record_answer(place, at, answer.value, answer.error)
 
 
 def _down(call: LLMCall, sent: SendResult) -> ProviderDown | None:
@@ -402,22 +385,3 @@ def _is_exchange(answer: Answer) -> bool:
     """True if the client gets a response, whatever its status."""
     failure = failure_of(answer)
     return failure is None or failure.kind not in ("connection", "timeout", "exception")
-
-
-_PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
-
-
-def _response(response: WireResponse) -> Response:
-    body = b"".join(response.pieces)
-    return Response(response.status, _PHRASES.get(response.status, ""), tuple(response.headers.items()), body)
-
-
-def _run_without_waiting(answering: Coroutine[Any, Any, T]) -> T:
-    """Return the result of a coroutine that never waits, such as the answer of a stub. Works in any thread."""
-    try:
-        answering.send(None)
-    except StopIteration as done:
-        result: T = done.value
-        return result
-    answering.close()
-    raise WorldError("a stub cannot wait")

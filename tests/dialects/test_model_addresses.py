@@ -12,7 +12,8 @@ from harness.dialects.load import load_graph
 from harness.dialects.request import LoadRequest
 from harness.engine.conversation import Conversation
 from harness.engine.standstill import Simulation
-from harness.graph.effects import Answer, Effect, LLMCall
+from harness.graph.effects import Effect, LLMCall
+from harness.graph.world import Answer
 from harness.world.providers import Access, Providers
 from harness.world.scripted import ScriptedWorld
 from harness.world.spec import WorldSpec

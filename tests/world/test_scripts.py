@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from harness.graph.effects import Answer, ScriptCall
+from harness.graph.effects import ScriptCall
+from harness.graph.world import Answer
 from harness.time.clock import VirtualTimeLoop
 from harness.time.real import real
 from harness.world import scripts

@@ -11,8 +11,9 @@ from functools import partial
 from typing import Any
 
 from harness.errors import Nearest, Span, UnscriptedCall
-from harness.graph.effects import Answer, Effect, MCPCall, MCPEndpoint, ToolSpec
+from harness.graph.effects import Effect, MCPCall, MCPEndpoint, ToolSpec
 from harness.graph.model import State
+from harness.graph.world import Answer
 from harness.source.display import did_you_mean
 from harness.world.entries import shortest_server, unscripted
 from harness.world.mcp.connect import connect

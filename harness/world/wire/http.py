@@ -8,16 +8,19 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import unquote
 
-from harness.graph.effects import Answer, Effect, HTTPCall, HTTPReply, LLMCall, LLMReply
+from harness.graph.effects import Effect, HTTPCall, HTTPReply, LLMCall, LLMReply
 from harness.graph.http_call import query_of
 from harness.graph.to_json import from_json, to_json
+from harness.graph.world import Answer
 from harness.interception.messages import Response
 from harness.interception.patches import kept_request_headers
 from harness.secrets import placeholder, secret_header
 from harness.world.failures import ErrorMapping, MalformedAnswerError, RemoteError
+from harness.world.providers.access import base_urls
 from harness.world.spec import ScriptedAnswer
 from harness.world.wire import (
     anthropic_messages,
@@ -61,6 +64,11 @@ class WireResponse:
     pieces: Iterator[bytes] = field(default_factory=lambda: iter(()))
     streamed: bool = False
 
+    def whole(self) -> Response:
+        """Return the response as a client has it once all of it has arrived."""
+        phrase = next((each.phrase for each in HTTPStatus if each == self.status), "")
+        return Response(self.status, phrase, tuple(self.headers.items()), b"".join(self.pieces))
+
 
 # ---------------------------------------------------------------- requests
 
@@ -69,10 +77,25 @@ def format_of_path(url: str) -> WireFormat | None:
     """Return the wire format that the path of a URL names, on any host."""
     address = address_of(url)
     formats = (item for of_protocol in PATHS.values() for item in of_protocol.items())
-    return next((wire for path, wire in formats if matches(f"*{path}", address)), None)
+    return next((wire for path, wire in formats if _matches(f"*{path}", address)), None)
 
 
-def matches(pattern: str, address: str) -> bool:
+def format_at(url: str, environment: Mapping[str, str]) -> WireFormat | None:
+    """Return the wire format of the models at a URL; None if it is not that of a model provider.
+
+    `environment` has the variables with addresses of providers, such as OPENAI_BASE_URL.
+    """
+    address = address_of(url)
+    return next((wire for known, wire in _addresses(environment) if _matches(known, address)), None)
+
+
+def _addresses(environment: Mapping[str, str]) -> Iterator[tuple[str, WireFormat]]:
+    for protocol, base_url in base_urls(environment):
+        for path, wire in PATHS[protocol].items():
+            yield f"{base_url.rstrip('/')}{path}", wire
+
+
+def _matches(pattern: str, address: str) -> bool:
     """True if an address is the pattern, where `*` is any text."""
     return _compiled(pattern).fullmatch(address) is not None
 
