@@ -19,7 +19,7 @@ from harness.errors import Span
 from harness.report.results import Record, record
 from harness.scenario.model import Scenario
 from harness.settings import Settings
-from harness.workers.result import ScenarioResult
+from harness.workers.executor import ScenarioResult
 
 _PATH: Final = type(Path())
 _GZIP: Final = 31

@@ -1,4 +1,4 @@
-"""The pydantic models of a scenario file, in the order of docs/scenario-format.md.
+"""The pydantic models of a scenario and of the head of its file, in the order of docs/scenario-format.md.
 
 `harness.scenario.load` validates files with them, `harness.scenario.schema` derives the JSON Schema from them.
 A validated model builds the object that it describes (`harness.scenario.model`), with locations in the
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, Tag, WithJsonSchema, field_validator, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, Tag, WithJsonSchema, model_validator
 
 from harness.dialects import DIALECTS
 from harness.errors import Span
@@ -58,6 +58,21 @@ NATIVE_KEYS: Final = ("config", "context", "store")
 """Keys of scenarios of LangGraph apps."""
 NO_DEFAULT: Final = ("name", "test_scenario")
 """Keys of a scenario that cannot be set in `defaults`."""
+_SAME: Final = (
+    *(
+        "name",
+        "dialect",
+        "weight",
+        "repeat",
+        "pass_score",
+        "skip",
+        "xfail",
+        "seed",
+        "cassette",
+        "allow_unused",
+    ),
+)
+"""Keys of a scenario whose values `Scenario` has by the same names."""
 _NOT_TAGS: Final = ("and", "or", "not", "True", "False", "None")
 
 
@@ -120,25 +135,16 @@ TagName = Annotated[str, AfterValidator(_tag)]
 CassetteName = Annotated[str, AfterValidator(_cassette)]
 
 
-def _input_shape(value: Any) -> str | None:
+def input_shape(value: Any) -> str | None:
+    """Return the tag of an input: `null`, or `value` for a text or a mapping."""
     return "null" if value is None else "value" if isinstance(value, str | dict) else None
-
-
-Input = Annotated[
-    Annotated[str | dict[str, Any], Tag("value")] | Annotated[None, Tag("null")],
-    by_shape("text or a mapping", _input_shape),
-]
-
-
-def _any_input_shape(value: Any) -> str | None:
-    return "list" if isinstance(value, list) else _input_shape(value)
 
 
 AnyInput = Annotated[
     Annotated[str | dict[str, Any], Tag("value")]
     | Annotated[list[Any], Tag("list")]
     | Annotated[None, Tag("null")],
-    by_shape("text or a mapping", _any_input_shape),
+    by_shape("text or a mapping", lambda value: "list" if isinstance(value, list) else input_shape(value)),
 ]
 """An input of any agent. A list is one for an app only; which a scenario runs, its graph tells."""
 
@@ -197,18 +203,13 @@ class TurnKeys(WorldSpec):
             raise mistaken(Mistake(message, ("hooks",), True, code="conflicting-keys"))
         return self
 
-    def _rerun(self) -> Rerun | None:
-        if not self.written("rerun"):
-            return None
-        again = self.rerun
-        return Rerun(again.agent, again.input, again.feedback, again.reason)
-
     def spec(self, at: Document, folder: Path) -> model.Turn:
         """Return the turn written at `at` in a file of this folder. Raises the same errors as `Expect.spec`."""
+        again = self.rerun
         return model.Turn(
             input=self.input if self.written("input") else model.MISSING,
             resume=self.resume if self.written("resume") else model.MISSING,
-            rerun=self._rerun(),
+            rerun=Rerun(again.agent, again.input, again.feedback, again.reason) if again else None,
             entry=self.agent or self.entry_point,
             world=self.placed(at),
             expect=self.expect.spec(at.at(("expect",)), folder) if self.expect else None,
@@ -304,13 +305,13 @@ class ScenarioKeys(WorldSpec):
         if self.turns is not None:
             parts += [(at.at(("turns", number)), turn.world) for number, turn in enumerate(turns)]
         named = next((key for key in ("agent", "entry_point") if key in at.value), None)
+        same = {key: getattr(self, key) for key in _SAME}
         return model.Scenario(
+            **same,
             file=file,
-            name=self.name,
             span=at.span(("name",)),
             manifests=tuple(Path(os.path.normpath(os.path.join(folder, text))) for text in manifests),
             manifest_span=manifest_span,
-            dialect=self.dialect,
             agent=self.agent or self.entry_point or turns[0].entry,
             agent_span=at.span((named,)) if named else turns[0].span if turns[0].entry else manifest_span,
             components=self.components or {},
@@ -319,20 +320,12 @@ class ScenarioKeys(WorldSpec):
             env_passthrough=env_passthrough or {},
             description=self.description or "",
             tags=tuple(self.tags or ()),
-            weight=self.weight,
             timeout_s=self.timeout,
-            repeat=self.repeat,
-            pass_score=self.pass_score,
-            skip=self.skip,
-            xfail=self.xfail,
-            seed=self.seed,
             now=parse_instant(self.now) if self.now else None,
             turns=turns,
             conversation=self.turns is not None,
             world=world,
             native=self._native(at),
-            cassette=self.cassette,
-            allow_unused=self.allow_unused,
             expect=self.expect.spec(at.at(("expect",)), file.parent) if self.expect else model.Expectations(),
             explore=self.explore.exploration(at.at(("explore",))) if self.explore else None,
             mentions=tuple(scenario_mentions(parts, expectation_mentions)),
@@ -344,11 +337,10 @@ class ScenarioKeys(WorldSpec):
         written = self.written(*NATIVE_KEYS)
         if not written:
             return None
-        items = [StoredItem(tuple(each.namespace), each.key, each.value) for each in self.store or ()]
         return model.NativeKeys(
             config=self.config or {},
             context=self.context if "context" in written else None,
-            store=tuple(items),
+            store=tuple(StoredItem(tuple(each.namespace), each.key, each.value) for each in self.store or ()),
             spans={key: at.key_span((key,)) for key in written},
         )
 
@@ -359,8 +351,8 @@ class ScenarioKeys(WorldSpec):
         return tuple(turn.spec(at.at(("turns", number)), folder) for number, turn in enumerate(self.turns))
 
 
-class _Head(Strict):
-    """The keys of a scenario file before its scenarios."""
+class FileKeys(Strict):
+    """The keys of a scenario file before its defaults and its scenarios."""
 
     model_config = ConfigDict(title="a scenario file")
 
@@ -380,39 +372,3 @@ class _Head(Strict):
     env_passthrough: list[str] = Field(
         LEFT_OUT, description="Names of variables to read from the environment of the process."
     )
-
-
-class Head(_Head):
-    """A scenario file without its scenarios, which are validated one by one, merged with the defaults."""
-
-    elsewhere: ClassVar[Mapping[str, str]] = {
-        "tests": "did you mean 'scenarios'?",
-        **{
-            key: f"'{key}' belongs in an item of 'scenarios', or under 'defaults'"
-            for key in ScenarioKeys.model_fields
-        },
-    }
-
-    defaults: dict[str, Any] = LEFT_OUT  # without a description: the JSON Schema is derived from File
-    scenarios: Annotated[list[dict[str, Any]], Field(min_length=1)] = Field(
-        examples=["scenarios: [{name: …, input: …}]"]
-    )
-
-    @field_validator("defaults")
-    @classmethod
-    def _of_one(cls, defaults: dict[str, Any]) -> dict[str, Any]:
-        found = [
-            Mistake(f"a {key} cannot have a default", (key,), True) for key in NO_DEFAULT if key in defaults
-        ]
-        if found:
-            raise mistaken(*found)
-        return defaults
-
-
-class File(_Head):
-    """A scenario file."""
-
-    defaults: ScenarioKeys = Field(
-        LEFT_OUT, description="Merged under every scenario: mappings key by key, the rest is replaced."
-    )
-    scenarios: Annotated[list[ScenarioKeys], Field(min_length=1)] = Field(description="The scenarios.")

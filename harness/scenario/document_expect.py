@@ -232,17 +232,17 @@ class Expect(Strict):
         examples=["routes: [{from: classify, to: answer}]"],
         description="These transitions were taken.",
     )
-    state: Annotated[Matcher, end_checks.state] = Field(LEFT_OUT, description="The final state matches.")
-    store: Annotated[list[StoredItem], end_checks.store] = Field(
+    state: Annotated[Matcher, own_checks.state] = Field(LEFT_OUT, description="The final state matches.")
+    store: Annotated[list[StoredItem], own_checks.store] = Field(
         LEFT_OUT,
         examples=["store: [{namespace: [memories, ada], value: {text: {$contains: tea}}}]"],
         description="The store has these items (LangGraph).",
     )
-    output: Annotated[Matcher, end_checks.output] = Field(LEFT_OUT, description="The result matches.")
-    state_schema: Annotated[JSONSchema, end_checks.state_schema] = Field(
+    output: Annotated[Matcher, own_checks.output] = Field(LEFT_OUT, description="The result matches.")
+    state_schema: Annotated[JSONSchema, own_checks.state_schema] = Field(
         LEFT_OUT, description="The final state is valid under this JSON Schema."
     )
-    output_schema: Annotated[JSONSchema, end_checks.output_schema] = Field(
+    output_schema: Annotated[JSONSchema, own_checks.output_schema] = Field(
         LEFT_OUT, description="The result is valid under this JSON Schema."
     )
     calls: Annotated[list[Call], call_checks.calls] = Field(

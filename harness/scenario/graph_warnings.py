@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 from harness.errors import Problem, Span
 from harness.graph.effects import EFFECTS, SERVER, HandlerCall
 from harness.graph.model import Graph, Outside
-from harness.graph.names import inner_graphs
+from harness.graph.names import inner_graphs, noun_of
 from harness.graph.native import NativeGraph
 from harness.scenario.model import Scenario
 from harness.settings import RecordMode, Settings
@@ -26,7 +26,6 @@ from harness.world.entries import shortest_entry
 from harness.world.spec import Real, WorldSpec
 
 _PATHS: Final = ("path", "path_includes")
-_NOUNS: Final = {SERVER: "the MCP server"}
 
 
 # ---------------------------------------------------------------- what no scenario answers
@@ -97,8 +96,8 @@ def _problems(agent: _Agent) -> Iterator[Problem]:
                 continue
             places = [each.declared]
         told.add((each.kind, each.name))
-        noun = _NOUNS.get(each.kind) or f"the {EFFECTS[each.kind].noun or EFFECTS[each.kind].target}"
-        text = f"no scenario answers {noun} '{each.name}' of '{graph.name}': a run that calls it ends with an error"
+        what = f"the {noun_of(each.kind)} '{each.name}' of '{graph.name}'"
+        text = f"no scenario answers {what}: a run that calls it ends with an error"
         hint = f"the shortest stub: `{shortest_entry(each.kind, each.name, each.tools)}`"
         yield Problem("unanswered", text, (places or [agent.span])[0], hint, "warning")
 

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
-from pydantic import Field
+from pydantic import Field, Tag, field_validator
 
 from harness.dialects.load import load_scenarios
 from harness.dialects.registry import dialect_of
@@ -26,19 +26,46 @@ from harness.errors import FormatError, ManifestError, Problem, SourceError, Spa
 from harness.scenario import SUFFIXES
 from harness.scenario.case_table import load_cases
 from harness.scenario.cases import CASES, expand_cases, stray_references
-from harness.scenario.document import EXCLUDED, NO_DEFAULT, Head, Input, ScenarioKeys
+from harness.scenario.document import EXCLUDED, NO_DEFAULT, FileKeys, ScenarioKeys, input_shape
 from harness.scenario.model import Scenario, ScenarioFile, load_request
 from harness.settings import Settings
 from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath, hint_for_missing, read, shown_path
 from harness.source.frames import located_defects
-from harness.source.models import in_file_order, validate
+from harness.source.models import Mistake, in_file_order, mistaken, validate
 from harness.units import LARGEST_FIGURE
-from harness.world.field_types import LEFT_OUT
+from harness.world.field_types import LEFT_OUT, by_shape
 
 _SHARED_KEYS: Final = ("manifest", "dialect", "agent", "entry_point", "components", "env")
 """Keys of a file that apply to all its scenarios."""
 _BY_NAME: Final = ("tools", "handlers", "agents", "scripts", "retrieval", "mcp", "llm", "human")
+
+
+class Head(FileKeys):
+    """A scenario file without its scenarios, which are validated one by one, merged with the defaults."""
+
+    elsewhere: ClassVar[Mapping[str, str]] = {
+        "tests": "did you mean 'scenarios'?",
+        **{
+            key: f"'{key}' belongs in an item of 'scenarios', or under 'defaults'"
+            for key in ScenarioKeys.model_fields
+        },
+    }
+
+    defaults: dict[str, Any] = LEFT_OUT  # without a description: the JSON Schema is derived from File
+    scenarios: Annotated[list[dict[str, Any]], Field(min_length=1)] = Field(
+        examples=["scenarios: [{name: …, input: …}]"]
+    )
+
+    @field_validator("defaults")
+    @classmethod
+    def _of_one(cls, defaults: dict[str, Any]) -> dict[str, Any]:
+        found = [
+            Mistake(f"a {key} cannot have a default", (key,), True) for key in NO_DEFAULT if key in defaults
+        ]
+        if found:
+            raise mistaken(*found)
+        return defaults
 
 
 def load_file(
@@ -291,11 +318,17 @@ _OF_MANIFEST: Final = ("agent", "agent_span", "weight", "timeout_s", "turns", "e
 """What a scenario of a file has from the test scenario that it names."""
 
 
+_Input = Annotated[
+    Annotated[str | dict[str, Any], Tag("value")] | Annotated[None, Tag("null")],
+    by_shape("text or a mapping", input_shape),
+]
+
+
 class _OwnKeys(ScenarioKeys):
     """One scenario of a manifest. Its weight may be 0: such a scenario runs, but does not count."""
 
     weight: Annotated[float, Field(ge=0, le=LARGEST_FIGURE)] = 1.0
-    input: Input = Field(LEFT_OUT, description="The input; its form depends on the dialect.")
+    input: _Input = Field(LEFT_OUT, description="The input; its form depends on the dialect.")
 
 
 def scenarios_of_manifest(path: Path, settings: Settings) -> tuple[Scenario, ...] | None:

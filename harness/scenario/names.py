@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import Final
 
 from harness.dialects.load import load_graph
-from harness.errors import ManifestError, Problem, SourceError, Span
+from harness.errors import ManifestError, Problem, Severity, SourceError, Span
 from harness.graph.effects import EFFECTS, SERVER
 from harness.graph.model import END, NODE, START, Graph, Vocabulary
-from harness.graph.names import Names, names_of
+from harness.graph.names import Names, names_of, noun_of
 from harness.graph.native import NativeGraph
 from harness.graph.trace import Trace
 from harness.matchers.regex import glob_matches, last_part_matches, name_matches
@@ -31,6 +31,7 @@ from harness.scenario.words import AgentWords
 from harness.settings import RecordMode, Settings
 from harness.source.display import clip, did_you_mean, nearest
 from harness.world.mcp.tools import sampled_model
+from harness.world.spec import ScriptedMCPServer
 
 _NAME_LENGTH: Final = 60
 
@@ -62,8 +63,7 @@ def unknown_names(
 
     if isinstance(graph, NativeGraph) and graph.compiled is None:  # an app that is not imported
         return []
-    found = _unknown(scenario, graph, settings)
-    if not found:
+    if not (found := _unknown(scenario, graph, settings)):
         return []
     shared = _valid_in_others(scenario, found, settings, load or loaded)
     return [problem for mention, problem in found.items() if mention not in shared]
@@ -92,7 +92,8 @@ def names_unknown_in_run(
         shown[call["kind"]].append(call["name"])
     shown["tool"] += trace.tools
     nodes = {call["node"] for call in calls}
-    nodes |= {event["graph"] + event["node"] for event in trace.events if event["event"] == "node_start"}
+    starts = [event for event in trace.events if event["event"] == "node_start"]
+    nodes |= {event["graph"] + event["node"] for event in starts}
     known = names_of(graph) or Names()
     names = {kind: [*known.names.get(kind, ()), *found] for kind, found in shown.items()}
     servers = [*connected, *(call["request"]["server"] for call in calls if call["kind"] == "mcp")]
@@ -102,9 +103,7 @@ def names_unknown_in_run(
         inputs=known.inputs,
         text_input=known.text_input,
     )
-    visited = [
-        event["node"] for event in trace.events if event["event"] == "node_start" and not event["graph"]
-    ]
+    visited = [event["node"] for event in starts if not event["graph"]]
     own = [node.name for node in graph.nodes]
     if not ended:
         tops = {*own, *visited}
@@ -112,10 +111,8 @@ def names_unknown_in_run(
         scenario = replace(scenario, mentions=tuple(lost))
     tasks = [replace(graph.nodes[0], name=name) for name in dict.fromkeys(visited) if name not in own]
     closed = replace(graph, nodes=(*graph.nodes, *tasks), vocabulary=lambda: seen)
-    return [
-        replace(each, severity="warning")
-        for each in unknown_names(scenario, closed, settings, lambda _: closed)
-    ]
+    unknown = unknown_names(scenario, closed, settings, lambda _: closed)
+    return [replace(each, severity="warning") for each in unknown]
 
 
 def _is_in_none(mention: Mention, nodes: Collection[str]) -> bool:
@@ -125,7 +122,8 @@ def _is_in_none(mention: Mention, nodes: Collection[str]) -> bool:
 
 
 def _unknown(scenario: Scenario, graph: Graph, settings: Settings) -> dict[Mention, Problem]:
-    if not scenario.mentions or _expects_refusal(scenario):
+    refused = any(expect.values.get("status") == "invalid" for expect in scenario.expectations)
+    if refused or not scenario.mentions:
         return {}
     # Nested graphs may be files that are not loaded yet, so only names missing in the top graph are looked up there.
     found: list[Mention] = list(scenario.mentions)
@@ -133,14 +131,9 @@ def _unknown(scenario: Scenario, graph: Graph, settings: Settings) -> dict[Menti
     for inside in (False, True):
         known = _NameChecker(scenario, graph, names_of(graph, inside=inside), settings)
         problems = {mention: problem for mention in found if (problem := known.problem(mention))}
-        found = list(problems)
-        if not found:
+        if not (found := list(problems)):
             break
     return problems
-
-
-def _expects_refusal(scenario: Scenario) -> bool:
-    return any(expect.values.get("status") == "invalid" for expect in scenario.expectations)
 
 
 def _valid_in_others(
@@ -200,10 +193,10 @@ class _NameChecker:
             return self._input(mention)
         if mention.role in ("absent", "argument", "variable"):
             return self._word(mention)
-        if mention.key == CONDITIONS:
-            problem = self._in_condition(mention)
-            return replace(problem, severity="warning") if problem is not None else None
-        return self._named(mention)
+        if mention.key != CONDITIONS:
+            return self._named(mention)
+        problem = self._in_condition(mention)
+        return replace(problem, severity="warning") if problem is not None else None
 
     def _entry(self, mention: Mention) -> Problem | None:
         known = self.graph.entries
@@ -227,14 +220,11 @@ class _NameChecker:
         kind = SERVER if mention.role == "server" else mention.kind
         known = self._called(kind, asked=mention.role == "called")
         if mention.role == "called":
-            fits = set(mention.name) == {"*"} or any(
-                name_matches(mention.name, name, in_parts=EFFECTS[kind].named_in_parts) for name in known
-            )
+            fits = partial(name_matches, mention.name, in_parts=EFFECTS[kind].named_in_parts)
+            is_known = set(mention.name) == {"*"} or any(map(fits, known))
         else:
-            fits = mention.name in known or mention.name in self.names.aliases.get(kind, {})
-        if fits:
-            return None
-        return self._refused(mention, kind, known, self._open_reason(kind))
+            is_known = mention.name in known or mention.name in self.names.aliases.get(kind, {})
+        return None if is_known else self._refused(mention, kind, known, self._open_reason(kind))
 
     def _in_condition(self, mention: Mention) -> Problem | None:
         """Check a name in a CEL condition: a kind of call, the target of a call, or a node."""
@@ -267,11 +257,9 @@ class _NameChecker:
 
         Of an app, all its packages count: a key is told if it also resembles one of its state.
         """
-        if isinstance(self.graph, NativeGraph) and not (
-            mention.role == "absent" and nearest(mention.name, [each.name for each in self.graph.channels])
-        ):
-            return None
-        if mention.name in {channel.name for channel in self.graph.channels}:
+        channels = [channel.name for channel in self.graph.channels]
+        resembles = mention.role == "absent" and nearest(mention.name, channels)
+        if mention.name in channels or (isinstance(self.graph, NativeGraph) and not resembles):
             return None
         name, graph = clip(mention.name, _NAME_LENGTH), clip(self.graph.name, _NAME_LENGTH)
         if mention.role == "variable":
@@ -293,16 +281,12 @@ class _NameChecker:
         return AgentWords(self.scenario, self.graph, self.settings)
 
     @cached_property
-    def _nodes(self) -> list[str]:
-        return [node.name for node in self.graph.nodes]
-
-    @cached_property
-    def _node_set(self) -> frozenset[str]:
-        return frozenset(self._nodes)
+    def _nodes(self) -> dict[str, None]:
+        return dict.fromkeys(node.name for node in self.graph.nodes)
 
     def _node(self, mention: Mention) -> Problem | None:
         """Check the full name of a node: expectations on nodes refer to the top graph."""
-        if mention.name in self._node_set:
+        if mention.name in self._nodes:
             return None
         known = [*self._nodes]
         if mention.role in ("source", "target"):
@@ -312,8 +296,8 @@ class _NameChecker:
         if mention.name in known:
             return None
         problem = self._refused(mention, NODE, known, "")
-        outer = self.names.inner.get(mention.name.rpartition("/")[2]) if self.names is not None else None
-        if problem is not None and outer is not None:
+        outer = self.names.inner.get(mention.name.rpartition("/")[2]) if self.names else None
+        if problem and outer:
             inside = f"it is a node inside '{clip(outer, _NAME_LENGTH)}'"
             problem = replace(problem, hint=f"{inside}; the name is looked up in the outer graph only")
         return problem
@@ -340,27 +324,25 @@ class _NameChecker:
     # ------------------------------------------------------------ what the scenario adds
 
     @cached_property
-    def _judges(self) -> list[str]:
-        return [
-            item["model"] for expect in self.scenario.expectations for item in expect.values.get("judge", ())
-        ]
+    def _servers(self) -> list[ScriptedMCPServer]:
+        return [server for world in self.scenario.worlds for server in world.mcp.values()]
 
     @cached_property
-    def _sampled(self) -> list[str]:
-        """The models that scripted MCP servers ask."""
-        servers = [server for world in self.scenario.worlds for server in world.mcp.values()]
-        stubs = (stub for server in servers for tool in server.tools for stub in tool.stubs)
-        return [sampled_model(stub.sample) for stub in stubs if stub.sample is not None]
+    def _asked_models(self) -> list[str]:
+        """The models that judge, and those that scripted MCP servers ask."""
+        expected = (expect.values.get("judge", ()) for expect in self.scenario.expectations)
+        stubs = (stub for server in self._servers for tool in server.tools for stub in tool.stubs)
+        sampled = (sampled_model(stub.sample) for stub in stubs if stub.sample is not None)
+        return [*(item["model"] for items in expected for item in items), *sampled]
 
     def _called(self, kind: str, *, asked: bool) -> list[str]:
         """Return the possible targets of calls of a kind; with `asked`, also tools that a stub makes a model call."""
         assert self.names is not None
         known = list(self.names.names.get(kind, ()))
         if kind == "llm":
-            known += [*self._judges, *self._sampled]
+            known += self._asked_models
         elif kind == "mcp":
-            servers = (server for world in self.scenario.worlds for server in world.mcp.values())
-            known += [tool.name for server in servers for tool in server.tools]
+            known += [tool.name for server in self._servers for tool in server.tools]
         elif kind == "tool" and asked:
             stubs = (stub for world in self.scenario.worlds for stub in world.stubs("llm"))
             known += [call["name"] for stub in stubs for call in stub.answer.get("tool_calls", ())]
@@ -376,15 +358,13 @@ class _NameChecker:
             return "its models and servers are recorded, or real"
         if kind == "llm" and any(True for world in self.scenario.worlds for _ in world.real()):
             return "real Python code may ask other models"
-        if kind == "mcp" and any(
-            server.real for world in self.scenario.worlds for server in world.mcp.values()
-        ):
+        if kind == "mcp" and any(server.real for server in self._servers):
             return "the tools of a real server are known when it is asked"
         return ""
 
     def _refused(self, mention: Mention, kind: str, known: Collection[str], why_open: str) -> Problem | None:
         name, graph = clip(mention.name, _NAME_LENGTH), clip(self.graph.name, _NAME_LENGTH)
-        noun = _noun(kind)
+        noun = noun_of(kind)
         text = f"{mention.key} names '{name}', but '{graph}' has no such {noun}"
         meant = self.names.aliases.get(kind, {}).get(mention.name) if self.names is not None else None
         hint = f"did you mean '{meant}'?" if meant else self._suggestion(mention.name, noun, known)
@@ -393,25 +373,17 @@ class _NameChecker:
                 return None
             text = f"{text}, as far as can be known before the run: {why_open}"
         is_fine = mention.in_world and self.scenario.allow_unused
-        return Problem(
-            "unknown-name", text, mention.span, hint, "warning" if why_open or is_fine else "error"
-        )
+        severity: Severity = "warning" if why_open or is_fine else "error"
+        return Problem("unknown-name", text, mention.span, hint, severity)
 
     def _suggestion(self, name: str, noun: str, known: Collection[str]) -> str:
         named = self.names.names if self.names is not None else {}
-        others = [_noun(kind) for kind, names in named.items() if name in names]
+        others = [noun_of(kind) for kind, names in named.items() if name in names]
         if others:
             return f"it has {'an' if others[0][0] in 'aM' else 'a'} {others[0]} of that name"
         if not known:
             return f"'{clip(self.graph.name, _NAME_LENGTH)}' has no {noun}"
         return did_you_mean(name, [clip(each, _NAME_LENGTH) for each in known])
-
-
-def _noun(kind: str) -> str:
-    """Return what messages call a name of this kind."""
-    if kind == SERVER:
-        return "MCP server"
-    return (EFFECTS[kind].noun or EFFECTS[kind].target) if kind in EFFECTS else kind
 
 
 def _warning(text: str, span: Span | None, hint: str = "") -> Problem:

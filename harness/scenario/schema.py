@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from jsonschema import Draft202012Validator
+from pydantic import Field
 
 from harness import DISTRIBUTION
 from harness.matchers.value import MATCHERS, VALUE_REF
-from harness.scenario.document import NO_DEFAULT, File
+from harness.scenario.document import NO_DEFAULT, FileKeys, ScenarioKeys
 from harness.source.models import editor_schema
-from harness.world.field_types import EXPECTED_VALUE
+from harness.world.field_types import EXPECTED_VALUE, LEFT_OUT
 
 _CASE: Final = {"$ref": "#/$defs/CaseValue"}
+
+
+class File(FileKeys):
+    """A scenario file."""
+
+    defaults: ScenarioKeys = Field(
+        LEFT_OUT, description="Merged under every scenario: mappings key by key, the rest is replaced."
+    )
+    scenarios: Annotated[list[ScenarioKeys], Field(min_length=1)] = Field(description="The scenarios.")
 
 
 def schema() -> dict[str, Any]:

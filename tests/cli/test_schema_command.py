@@ -17,8 +17,8 @@ from harness.cli.schema import schema_text
 from harness.errors import FormatError
 from harness.gate import policy
 from harness.matchers.value import MATCHERS, malformed
-from harness.scenario import document
 from harness.scenario.load import load_file
+from harness.scenario.schema import File
 from harness.settings import Projects
 from harness.source.document import parse, read
 from harness.variants.document import VariantsFile, read_variants
@@ -294,7 +294,7 @@ def models_in(model: Any) -> Iterator[type[Strict]]:
 
 
 MODELS: dict[str, type[BaseModel]] = {
-    "scenario": document.File,
+    "scenario": File,
     "variants": VariantsFile,
     "gate": policy.PolicyFile,
 }

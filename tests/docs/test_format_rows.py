@@ -16,7 +16,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from harness.errors import SourceError
 from harness.matchers.value import MATCHERS
-from harness.scenario import document, document_expect
+from harness.scenario import document, document_expect, load, schema
 from harness.source.document import read
 from harness.world import stub_models
 from harness.world.failures import ErrorKind
@@ -73,9 +73,9 @@ def row(model: type[BaseModel], name: str) -> str:
 
 KEYS = {
     row(model, name)
-    for model in models(document.File, {}).values()
+    for model in models(schema.File, {}).values()
     for name in model.model_fields
-    if not (model is document.File and name in ("defaults", "scenarios"))
+    if not (model is schema.File and name in ("defaults", "scenarios"))
 } | {"File.defaults"}
 KINDS = {f"error {kind}" for kind in get_args(ErrorKind)}
 ROWS = KEYS | KINDS | set(MATCHERS)
@@ -151,12 +151,12 @@ def rows_of(path: Path) -> Iterator[str]:
     """Yield the rows that a scenario file uses; none if it is invalid."""
     try:
         data = read(path, yaml="1.2", error=SourceError).value
-        head = document.Head.model_validate(data)
+        head = load.Head.model_validate(data)
         defaults = data.get("defaults", {})
         scenarios = [document.ScenarioKeys.model_validate({**defaults, **one}) for one in data["scenarios"]]
     except (SourceError, ValidationError):
         return
-    yield from (row(document.Head, name) for name in head.model_fields_set - {"defaults", "scenarios"})
+    yield from (row(load.Head, name) for name in head.model_fields_set - {"defaults", "scenarios"})
     if defaults:
         yield "File.defaults"
     for scenario in scenarios:

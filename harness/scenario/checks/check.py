@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final, Protocol
 
-from harness.matchers.vacuous import VacuousPart
+from harness.matchers.vacuous import VacuousPart, vacuous_parts
 from harness.scenario.checks.finding import Finding
 from harness.scenario.mentions import Mention
 from harness.scenario.outcome import Observation, Origin
@@ -107,3 +107,9 @@ def empty(key: str, expect: Mapping[str, Any]) -> Iterator[VacuousPart]:
     """Tell of a list or mapping of expectations in which there is none."""
     if not expect[key]:
         yield VacuousPart((), f"'{key}' lists nothing, so it cannot fail", on_key=True)
+
+
+def saying_nothing(key: str, expect: Mapping[str, Any]) -> Iterator[VacuousPart]:
+    """Tell of the parts of an expected value that say nothing. `error: {}` says that there is one."""
+    if expect[key] or key != "error":
+        yield from vacuous_parts(expect[key])

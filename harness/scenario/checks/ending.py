@@ -1,4 +1,4 @@
-"""Checks of the end of a run: its status, its failure, its pauses, its warnings and its left-over stubs."""
+"""Checks of the end of a run: its status, failure, pauses, warnings, left-over stubs, and what it took."""
 
 from __future__ import annotations
 
@@ -8,35 +8,29 @@ from dataclasses import replace
 from textwrap import indent
 from typing import Any, Final
 
-from harness.matchers.json_schema import schema_errors
-from harness.matchers.plain import ABSENT, kind_of
+from harness.matchers.plain import ABSENT
 from harness.matchers.regex import last_part_matches
-from harness.matchers.schema_flaws import keywords_of_other_types
-from harness.matchers.vacuous import VacuousPart, vacuous_parts, vacuous_schema
-from harness.matchers.value import compare, is_matcher, matches
-from harness.scenario.checks.check import check, empty
+from harness.matchers.vacuous import VacuousPart
+from harness.matchers.value import is_matcher, matches
+from harness.scenario.checks.check import check, empty, saying_nothing
 from harness.scenario.checks.finding import (
     TOLERANCE,
     Finding,
     as_list,
-    difference_text,
     one_line,
     partial_credit,
     pass_or_fail,
     readable_diff,
 )
 from harness.scenario.mentions import Mention, written_texts
-from harness.scenario.outcome import JSON, Observation, Origin
+from harness.scenario.outcome import Observation, Origin
 from harness.source.display import clip
-from harness.source.document import Document, DocumentPath
+from harness.source.document import Document
 from harness.source.project import PYPROJECT
 
 _NAME_LENGTH: Final = 60
 _MOST_NAMED: Final = 5
-_TYPED: Final = "say which `type` it has to be; of JSON in a text: {$json: {$schema: …}}"
 _TOKENS: Final = ("input_tokens", "output_tokens", "cost")
-_OF_ONE: Final = ("$all", "$some", "$json", "$exact")
-"""Matchers whose argument is compared with the same value, or with a part of it."""
 _PLACE: Final = re.compile(r"\A[^\n]*?:\d+:\d+: ")
 
 
@@ -66,11 +60,6 @@ def _timeout_text(observed: Observation) -> str:
     return text + (f"; called and never started: {', '.join(list(waiting)[:_MOST_NAMED])}" if waiting else "")
 
 
-def _vacuous_parts(key: str, expect: Mapping[str, Any]) -> Iterator[VacuousPart]:
-    if expect[key] or key != "error":  # `error: {}`: there is one
-        yield from vacuous_parts(expect[key])
-
-
 def _failing_node(key: str, at: Document) -> Iterator[Mention]:
     node = (at.value[key] or {}).get("node")
     if isinstance(node, str):
@@ -79,7 +68,7 @@ def _failing_node(key: str, at: Document) -> Iterator[Mention]:
 
 @check(
     names=(_failing_node,),
-    vacuous=(_vacuous_parts,),
+    vacuous=(saying_nothing,),
     untried=(),
     reads=("error",),
     apart=True,
@@ -101,7 +90,7 @@ def _pauses(key: str, at: Document) -> Iterator[Mention]:
         yield Mention(key, "pause", name, at.span(path))
 
 
-@check(names=(_pauses,), vacuous=(_vacuous_parts,), untried=(), reads=("interrupts",), origin=Origin.RESULT)
+@check(names=(_pauses,), vacuous=(saying_nothing,), untried=(), reads=("interrupts",), origin=Origin.RESULT)
 def interrupt(expected: Any, observed: Observation) -> Finding:
     """The values with which the run paused, in order; else the share that match, of the longer of both lists.
 
@@ -121,7 +110,7 @@ def interrupt(expected: Any, observed: Observation) -> Finding:
 
 @check(
     names=(),
-    vacuous=(empty, _vacuous_parts),
+    vacuous=(empty, saying_nothing),
     untried=(),
     reads=("warnings",),
     apart=True,
@@ -221,160 +210,6 @@ def _failure_text(failure: Mapping[str, Any]) -> str:
     where = f" (node {failure['node']})" if failure.get("node") else ""
     first, _, rest = str(failure.get("message")).partition("\n")
     return f"{failure.get('type')}: {first}{' …' if rest else ''}{where}"
-
-
-def _missing_keys(key: str, at: Document) -> Iterator[Mention]:
-    """Yield the keys that are allowed to be missing: with a typo, they always are."""
-    for path in _absent(at.value[key], (key,)):
-        yield Mention(key, "absent", str(path[-1]), at.key_span(path))
-
-
-def _absent(value: Any, path: DocumentPath, *, negated: bool = False) -> Iterator[DocumentPath]:
-    """Yield the paths of keys that match if they are missing: `$missing: true`, and keys under `$not`."""
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _absent(item, (*path, index), negated=negated)
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            is_matcher = str(key).startswith("$")
-            if key in _OF_ONE or (key == "$not" and not negated):
-                yield from _absent(item, (*path, key), negated=key == "$not")
-            elif not is_matcher and (negated or item == {"$missing": True}):
-                yield *path, key
-            elif not is_matcher:
-                yield from _absent(item, (*path, key))
-
-
-def _silent_schema(key: str, expect: Mapping[str, Any], observed: Observation) -> Iterator[tuple[str, str]]:
-    """Tell of a schema whose keywords all apply to other types: any text is valid under `properties`."""
-    value = observed.state if key == "state_schema" else observed.output
-    yield from _silent_parts(key, expect[key], value)
-
-
-def _silent_matchers(key: str, expect: Mapping[str, Any], observed: Observation) -> Iterator[tuple[str, str]]:
-    yield from _silent_values(key, expect[key], observed.state if key == "state" else observed.output)
-
-
-def _silent_values(place: str, expected: Any, value: Any) -> Iterator[tuple[str, str]]:
-    if not isinstance(expected, Mapping):
-        return
-    if is_matcher(expected):
-        yield from _silent_parts(place, expected.get("$schema", {}), value)
-    elif isinstance(value, Mapping):
-        for name, wanted in expected.items():
-            if name in value:
-                yield from _silent_values(f"{place}.{name}", wanted, value[name])
-
-
-def _silent_parts(place: str, schema: Any, value: Any) -> Iterator[tuple[str, str]]:
-    """Tell of the schema and of those of its properties, each for the value that it is compared with."""
-    if keywords := keywords_of_other_types(schema, value):
-        what = f"{place} does not constrain {kind_of(value)}"
-        yield f"{what}: '{keywords[0]}' applies to values of another type", _TYPED
-    elif isinstance(schema, Mapping) and isinstance(value, Mapping):
-        for name, of_property in schema.get("properties", {}).items():
-            if name in value:
-                yield from _silent_parts(f"{place}.{name}", of_property, value[name])
-
-
-@check(
-    names=(_missing_keys,),
-    vacuous=(_vacuous_parts,),
-    untried=(_silent_matchers,),
-    reads=("state",),
-    apart=True,
-    origin=Origin.RESULT,
-)
-def state(expected: Any, observed: Observation) -> Finding:
-    """The final state matches (mappings as subsets); else the share of leaf keys that match."""
-    return _value(expected, observed.state)
-
-
-@check(
-    names=(_missing_keys,),
-    vacuous=(_vacuous_parts,),
-    untried=(_silent_matchers,),
-    reads=("output",),
-    apart=True,
-    origin=Origin.RESULT,
-)
-def output(expected: Any, observed: Observation) -> Finding:
-    """The result matches (mappings as subsets); else the share of leaf keys that match."""
-    return _value(expected, observed.output)
-
-
-@check(names=(), vacuous=(empty,), untried=(), reads=("store",), origin=Origin.RESULT)
-def store(expected: Any, observed: Observation) -> Finding:
-    """The store has these items, or not (`$missing`); else the share of leaf keys that match.
-
-    An item without a `key` is any one of its namespace.
-    """
-    wanted, found = {}, {}
-    for item in expected:
-        label = "/".join([*item["namespace"], item.get("key", "*")])
-        wanted[label] = item["value"]
-        values = [
-            each["value"]
-            for each in observed.store or ()
-            if each["namespace"] == item["namespace"] and item.get("key", each["key"]) == each["key"]
-        ]
-        if values:
-            found[label] = next((value for value in values if matches(item["value"], value)), values[0])
-    return _value(wanted, found)
-
-
-def _optional(key: str, at: Document) -> Iterator[Mention]:
-    """Yield the properties that a schema lists but does not require."""
-    schema = at.value[key]
-    if isinstance(schema, Mapping) and isinstance(schema.get("properties"), Mapping):
-        for name in schema["properties"]:
-            if name not in schema.get("required", ()):
-                yield Mention(key, "absent", name, at.key_span((key, "properties", name)))
-
-
-def _vacuous_schema(key: str, expect: Mapping[str, Any]) -> Iterator[VacuousPart]:
-    yield from vacuous_schema(expect[key])
-
-
-@check(
-    names=(_optional,),
-    vacuous=(_vacuous_schema,),
-    untried=(_silent_schema,),
-    reads=("state",),
-    origin=Origin.RESULT,
-)
-def state_schema(expected: Any, observed: Observation) -> Finding:
-    """The final state is valid under this JSON Schema (2020-12); else 0."""
-    return _valid(expected, observed.state)
-
-
-@check(
-    names=(_optional,),
-    vacuous=(_vacuous_schema,),
-    untried=(_silent_schema,),
-    reads=("output",),
-    origin=Origin.RESULT,
-)
-def output_schema(expected: Any, observed: Observation) -> Finding:
-    """The result is valid under this JSON Schema (2020-12); else 0."""
-    return _valid(expected, observed.output)
-
-
-def _value(expected: Any, actual: JSON) -> Finding:
-    compared = compare(expected, actual)
-    return Finding(compared.score, _expected_part(expected, actual), difference_text(compared))
-
-
-def _valid(schema: Any, actual: JSON) -> Finding:
-    errors = schema_errors(schema, actual)
-    return pass_or_fail(not errors, actual, "\n".join(errors))
-
-
-def _expected_part(expected: Any, actual: JSON) -> JSON:
-    """Return the part of `actual` whose keys `expected` names."""
-    if not (isinstance(expected, Mapping) and isinstance(actual, Mapping)) or is_matcher(expected):
-        return actual
-    return {key: _expected_part(wanted, actual[key]) for key, wanted in expected.items() if key in actual}
 
 
 def _timed(key: str, at: Document) -> Iterator[Mention]:
