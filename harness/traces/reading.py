@@ -18,7 +18,7 @@ from harness.errors import FormatError, Problem
 from harness.errors import Span as Location
 from harness.report.traces import FORMAT, RunTrace, read_trace
 from harness.source.document import shown_path
-from harness.traces import langfuse, langsmith, openai_agents, otel, yagra
+from harness.traces import exports, otel
 from harness.traces.conversations import traces_of
 from harness.traces.spans import Span
 
@@ -36,10 +36,10 @@ class _Format(NamedTuple):
 
 FORMATS: Final = (
     _Format("otel", "OpenTelemetry (OTLP as JSON)", otel.recognises, otel.read),
-    _Format("langsmith", "LangSmith (runs)", langsmith.recognises, langsmith.read),
-    _Format("langfuse", "Langfuse (traces or observations)", langfuse.recognises, langfuse.read),
-    _Format("openai-agents", "OpenAI Agents SDK", openai_agents.recognises, openai_agents.read),
-    _Format("yagra", "Yagra (golden runs)", yagra.recognises, yagra.read),
+    _Format("langsmith", "LangSmith (runs)", exports.is_langsmith, exports.of_langsmith),
+    _Format("langfuse", "Langfuse (traces or observations)", exports.is_langfuse, exports.of_langfuse),
+    _Format("openai-agents", "OpenAI Agents SDK", exports.is_openai_agents, exports.of_openai_agents),
+    _Format("yagra", "Yagra (golden runs)", exports.is_yagra, exports.of_yagra),
 )
 
 
