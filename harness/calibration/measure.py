@@ -6,16 +6,16 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from math import comb
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from harness.calibration.asking import GradedRow
 from harness.calibration.document import LabelFile
 from harness.judges.request import is_unreadable
 from harness.source.display import clip
 from harness.source.document import shown_path
-from harness.statistics.agreement import Ratings, agreement, kappa, kappa_interval
 from harness.statistics.paired_difference import ALPHA
 
 FORMAT: Final = "harness-judge-check/1"
@@ -213,3 +213,65 @@ def _row_json(each: GradedRow) -> dict[str, Any]:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, _PRECISION)
+
+
+DRAWS: Final = 20_000
+_KAPPA_SEED: Final = 1960
+_PRIOR: Final = 0.5
+
+
+class Ratings(NamedTuple):
+    """Numbers of items by the verdicts of two raters; `first_passes` counts those that only the first passes."""
+
+    both_pass: int
+    first_passes: int
+    second_passes: int
+    both_fail: int
+
+    @property
+    def items(self) -> int:
+        """The total number of items."""
+        return sum(self)
+
+
+def agreement(ratings: Ratings) -> float:
+    """Return the share of items with equal ratings; there must be at least one item.
+
+    >>> agreement(Ratings(3, 1, 0, 1))
+    0.8
+    """
+    return (ratings.both_pass + ratings.both_fail) / ratings.items
+
+
+def kappa(ratings: Ratings) -> float | None:
+    """Return Cohen's kappa, -1 to 1; None if both rate all items the same, since chance would agree as well.
+
+    >>> kappa(Ratings(20, 5, 10, 15))
+    0.4
+    """
+    n = ratings.items
+    first, second = ratings.both_pass + ratings.first_passes, ratings.both_pass + ratings.second_passes
+    # In integers, so that perfect agreement gives exactly 1.
+    by_chance = first * second + (n - first) * (n - second)
+    if by_chance == n * n:
+        return None
+    return ((ratings.both_pass + ratings.both_fail) * n - by_chance) / (n * n - by_chance)
+
+
+@lru_cache(maxsize=64)
+def kappa_interval(ratings: Ratings) -> tuple[float, float]:
+    """Return the 95 % interval of kappa. Swapping the raters, or pass and fail, does not change it."""
+    import numpy as np
+
+    a, b, c, d = ratings
+    (a, d), (b, c) = sorted((a, d)), sorted((b, c))
+    random = np.random.default_rng(_KAPPA_SEED)
+    both, only_first, only_second, neither = random.dirichlet(np.add((a, b, c, d), _PRIOR), DRAWS).T
+    first, second = both + only_first, both + only_second
+    by_chance = first * second + (1 - first) * (1 - second)
+    drawn = (both + neither - by_chance) / (1 - by_chance)
+    low, high = (float(bound) for bound in np.quantile(drawn, (0.025, 0.975)))
+    estimate = kappa(ratings)
+    if estimate is None:
+        return low, high
+    return min(low, estimate), max(high, estimate)

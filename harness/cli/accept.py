@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from harness.cli import completion
-from harness.cli.consent import is_at_terminal
-from harness.cli.options import flag, words_option
+from harness.cli.options import flag, is_at_terminal, words_option
 from harness.cli.output import FAILED, OK, warnings_at_end
 from harness.errors import FormatError, Problem
 from harness.source.display import clip, did_you_mean, printable
@@ -115,7 +114,7 @@ def command(
 def _add(project: Path, mutants: Sequence[str], *, dry_run: bool) -> int:
     """Add the expectations that notice mutants to their scenarios."""
     from harness.authoring.addition import with_expectations
-    from harness.mutation.journal import stored_results
+    from harness.mutation.result import stored_results
     from harness.source.edited_files import EditedFiles
 
     known, files, added = stored_results(project), EditedFiles(), []

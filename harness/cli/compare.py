@@ -10,7 +10,7 @@ import click
 
 from harness.cli import completion
 from harness.cli.output import deliver_json, warnings_at_end
-from harness.cli.trace_files import one_trace, trace_file
+from harness.cli.trace import one_trace, trace_file
 from harness.errors import FormatError, Problem
 from harness.source.display import did_you_mean
 

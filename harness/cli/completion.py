@@ -68,7 +68,7 @@ def judges(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> lis
 
 def group_keys(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Return the keys of `summary --by`, for the last of several."""
-    from harness.report.grouping import KEYS
+    from harness.report.runs import KEYS
 
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{key}" for key in _beginning(last, KEYS)]

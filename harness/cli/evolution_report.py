@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from harness.evolution.confirmation import why_too_few
+from harness.evolution.folder import PATCH
 from harness.evolution.lineage import Individual
-from harness.evolution.patch import PATCH
 from harness.evolution.search import PATIENCE
 from harness.evolution.study import Study
 from harness.report.formatting import cost, p_value, plural, with_interval

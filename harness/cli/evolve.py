@@ -16,7 +16,6 @@ import click
 from harness.budget import Budget
 from harness.cli import completion
 from harness.cli import output as exit_code
-from harness.cli.consent import may_call_models, yes_option
 from harness.cli.executors import open_executor
 from harness.cli.options import (
     PATH,
@@ -26,10 +25,12 @@ from harness.cli.options import (
     env_option,
     flag,
     jobs_option,
+    may_call_models,
     path_option,
     record_mode_option,
     selection_options,
     start_workers,
+    yes_option,
 )
 from harness.cli.output import print_problems
 from harness.cli.selection import Selection, select

@@ -14,8 +14,14 @@ import click
 
 from harness.cli import completion
 from harness.cli import output as exit_code
-from harness.cli.consent import may_call_models, yes_option
-from harness.cli.options import JOBS_WHILE_RECORDING, PATH, path_option, record_mode_option
+from harness.cli.options import (
+    JOBS_WHILE_RECORDING,
+    PATH,
+    may_call_models,
+    path_option,
+    record_mode_option,
+    yes_option,
+)
 from harness.cli.output import check_writable, deliver_json
 from harness.errors import CassetteError
 from harness.report.formatting import plural

@@ -99,8 +99,7 @@ def command(
 
     from harness.cli.mutating import Plan, Session
     from harness.cli.selection import select
-    from harness.mutation.result import score_of, write_report
-    from harness.mutation.text import lines, shown_score
+    from harness.mutation.result import lines, score_of, shown_score, write_report
     from harness.report.folder_check import refuse_foreign
     from harness.source.display import printable
 

@@ -17,9 +17,8 @@ from harness.cli.selection import Selection
 from harness.errors import FormatError, Problem
 from harness.mutation.agent import mutants
 from harness.mutation.execution import Chain, run_chains
-from harness.mutation.journal import Journal
 from harness.mutation.mutant import Mutant
-from harness.mutation.result import Mutation, Result
+from harness.mutation.result import Journal, Mutation, Result
 from harness.mutation.trial import trial
 from harness.mutation.unchanged import Unchanged, agents_of, unchanged
 from harness.report.console import Progress, open_console

@@ -135,8 +135,7 @@ def _same(one: Draft, other: Draft) -> bool:
 
 def _read(paths: Sequence[str]) -> Iterator[tuple[str, RunTrace]]:
     """Yield the traces that are named, each with its name in messages."""
-    from harness.cli.trace import trace_of
-    from harness.cli.trace_files import trace_file, traces_named
+    from harness.cli.trace import trace_file, trace_of, traces_named
 
     for path in paths:
         file = trace_file(path)

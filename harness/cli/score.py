@@ -13,18 +13,19 @@ import click
 from harness.budget import Budget
 from harness.cli import completion
 from harness.cli import output as exit_code
-from harness.cli.consent import may_call_models, yes_option
 from harness.cli.options import (
     budget_option,
     chosen_settings,
     cluster_option,
     flag,
     jobs_option,
+    may_call_models,
     path_option,
     record_mode_option,
     repeat_option,
     selection_options,
     start_workers,
+    yes_option,
 )
 from harness.cli.output import check_writable, print_problems, stdout_to_stderr
 from harness.errors import FormatError, Problem

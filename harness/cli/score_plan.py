@@ -35,6 +35,7 @@ from harness.scenario.model import Scenario
 from harness.scenario.outcome import PriceList
 from harness.settings import Projects, RecordMode
 from harness.source.display import printable
+from harness.variants.application import uncalled_models
 from harness.variants.comparison import Score, compare, uncompared
 from harness.variants.document import Variant
 from harness.variants.estimate import estimate
@@ -43,7 +44,6 @@ from harness.variants.independence import SAME_AS_BASELINE, no_difference_reason
 from harness.variants.race import Race
 from harness.variants.schedule import ResumeState, Schedule, run_key
 from harness.variants.table import score_json, table
-from harness.variants.uncalled import uncalled_models
 
 
 def plan(

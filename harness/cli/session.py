@@ -21,8 +21,8 @@ from harness.report.console import ProgressReporter, RunReporter, open_console, 
 from harness.report.formatting import plural
 from harness.report.repeats import NOT_PASSED
 from harness.report.results import Record, ResultsWriter, history_writer, record
+from harness.report.scenario_runs import unread_outcomes
 from harness.report.summary_text import recorded_lines, report_paths
-from harness.report.unread import unread_outcomes
 from harness.scenario.cassette import WRITING, check_cassettes, effective_record_mode
 from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome, RecordingResult
@@ -352,7 +352,7 @@ def _input_digests(selection: Selection, projects: Projects) -> Mapping[str, str
 
 
 def _unchanged_inputs(selection: Selection, projects: Projects, began: datetime) -> Unchanged:
-    from harness.selection.unchanged import UnchangedInputs
+    from harness.selection.last_run import UnchangedInputs
 
     return UnchangedInputs(selection.scenarios, projects, began)
 

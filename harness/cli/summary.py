@@ -13,7 +13,7 @@ from harness.cli.output import deliver, deliver_json, warnings_at_end
 from harness.settings import load_settings
 
 if TYPE_CHECKING:
-    from harness.report.grouping import GroupedRuns
+    from harness.report.runs import GroupedRuns
 
 _EXAMPLES = """\b
 Examples:
@@ -56,9 +56,8 @@ def command(
     agents; `harness compare` shows changes. The exit code is 0 even if scenarios failed.
     """
     from harness.report.encoding import encode
-    from harness.report.grouping import GroupedRuns, csv_of, parse_keys
     from harness.report.markdown import markdown
-    from harness.report.runs import summarise_runs
+    from harness.report.runs import GroupedRuns, csv_of, parse_keys, summarise_runs
 
     if [as_markdown, as_json == "-", as_csv == "-"].count(True) > 1:
         raise click.UsageError("only one of --markdown, --json - and --csv - can print to standard output")

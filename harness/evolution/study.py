@@ -21,7 +21,7 @@ from harness.dialects.registry import dialect_named, dialect_of
 from harness.errors import FormatError, HarnessError, Problem
 from harness.evolution.config import Config
 from harness.evolution.confirmation import confirmation, split
-from harness.evolution.folder import CONFIRMATION, SearchFolder, fingerprints, variants_file
+from harness.evolution.folder import CONFIRMATION, Patch, SearchFolder, fingerprints, patch_of, variants_file
 from harness.evolution.genome import Genome, Mutation, space_of
 from harness.evolution.lineage import FORMAT, GENOMES, MUTATIONS, Individual, Log, Score, read_individual
 from harness.evolution.mutator import (
@@ -32,7 +32,6 @@ from harness.evolution.mutator import (
     mutator_scenario,
     recombine,
 )
-from harness.evolution.patch import Patch, patch_of
 from harness.evolution.search import Search
 from harness.scenario.model import Scenario, load_request, mutator_stubs
 from harness.scenario.score import suite_fitness

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from harness.errors import FormatError, Problem
 from harness.gate import warnings
+from harness.gate.changes import allow_removed
 from harness.gate.policy import DEFAULT_CONFIDENCE, RULES, Policy, Rules, default_rules
-from harness.gate.removed import allow_removed
 from harness.gate.rule import NothingToJudge, Terms
 from harness.gate.rules import max_errors
 from harness.gate.ruling import Part, Ruling, Scope, ScopedCoverage, part_of

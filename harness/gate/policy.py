@@ -11,9 +11,8 @@ from pydantic import ConfigDict, Field, create_model, model_validator
 
 from harness import DISTRIBUTION
 from harness.errors import FormatError, Problem
-from harness.gate.bounds import Confidence
-from harness.gate.changes import CHANGE_RULES
-from harness.gate.removed import REMOVED_RULES
+from harness.gate.changes import CHANGE_RULES, REMOVED_RULES
+from harness.gate.rule import Confidence
 from harness.gate.rules import RUN_RULES
 from harness.gate.ruling import SCOPES, Scope
 from harness.source.document import Document, DocumentPath, read, shown_path

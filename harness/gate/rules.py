@@ -9,8 +9,7 @@ from math import fsum
 from pathlib import Path
 from typing import Any, Final
 
-from harness.gate.bounds import Amount, Count, MinCoverage, Share
-from harness.gate.rule import TOLERANCE, GateRule, NothingToJudge, plain
+from harness.gate.rule import TOLERANCE, Amount, Count, GateRule, MinCoverage, NothingToJudge, Share, plain
 from harness.gate.ruling import AffectedScenario, Part, Ruling
 from harness.report.figures import LATENCIES, Figure
 from harness.report.formatting import dollars, p_value, percent, plural, seconds, some_of, unpriced

@@ -14,8 +14,7 @@ from harness.report.baseline_file import baseline_text, is_baseline_file
 from harness.report.formatting import plural, some_of
 from harness.report.input_files import changed_files
 from harness.report.reading import results_file
-from harness.report.scenario_runs import Pair, Pairing, Run
-from harness.report.strictness import weaker
+from harness.report.scenario_runs import Pair, Pairing, Run, weaker
 from harness.units import milliseconds_hint
 
 _MAX_NAMES: Final = 5

@@ -11,9 +11,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
-from harness.authoring.addition import merged
-from harness.authoring.differing import candidates
-from harness.authoring.rows import Written, for_all_rows, written
+from harness.authoring.addition import Written, for_all_rows, merged, written
+from harness.authoring.expected import candidates
 from harness.mutation.execution import Chain, Run
 from harness.mutation.unchanged import Unchanged
 from harness.report.encoding import encode

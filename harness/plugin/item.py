@@ -109,7 +109,7 @@ class FailureText:
         """Write the text to pytest's terminal."""
         if self.hidden:
             return
-        from harness.report.emphasis import emphasised
+        from harness.report.failure import emphasised
 
         isatty = getattr(getattr(out, "_file", None), "isatty", None)
         width = out.fullwidth if isatty is not None and isatty() else None

@@ -210,7 +210,7 @@ class Reporter:
         return input_digests(self._scenarios(), projects_of(self._config))
 
     def _unchanged_inputs(self) -> Unchanged:
-        from harness.selection.unchanged import UnchangedInputs
+        from harness.selection.last_run import UnchangedInputs
 
         return UnchangedInputs(self._scenarios(), projects_of(self._config), self._began)
 

@@ -25,8 +25,7 @@ from harness.report.formatting import plural, some_of
 from harness.report.group import PARTS
 from harness.report.reading import RESULTS
 from harness.report.repeats import WORST_FIRST, Key
-from harness.report.scenario_runs import Repeat, Run, ScenarioRuns, read_run
-from harness.report.strictness import Strictness
+from harness.report.scenario_runs import Repeat, Run, ScenarioRuns, Strictness, read_run
 from harness.source.document import hint_for_missing, shown_path
 from harness.units import is_number
 

@@ -18,8 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import click
 
 from harness.report.cause import fault
-from harness.report.emphasis import emphasised
-from harness.report.failure import Detail, failed_checks, failure_text, lost_checks, title
+from harness.report.failure import Detail, emphasised, failed_checks, failure_text, lost_checks, title
 from harness.report.figures import FIGURES
 from harness.report.formatting import keep_end, seconds
 from harness.report.repeats import NOT_PASSED
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.text import Text
 
-    from harness.report.grouping import GroupedRuns
+    from harness.report.runs import GroupedRuns
     from harness.scenario.outcome import Outcome
 
 __all__ = ["ProgressReporter", "RunReporter", "failure_text", "open_console", "print_summary"]

@@ -11,10 +11,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from harness.report.grouping import FIGURE_COLUMNS, GroupedRuns, parse_keys
 from harness.report.reading import read_lines
 from harness.report.repeats import Line
-from harness.report.runs import without_duplicates
+from harness.report.runs import FIGURE_COLUMNS, GroupedRuns, parse_keys, without_duplicates
 from harness.source.document import shown_path
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from harness.source.display import clip, printable
 
 if TYPE_CHECKING:
     from harness.report.compare.comparison import Change, Comparison
-    from harness.report.grouping import GroupedRuns
+    from harness.report.runs import GroupedRuns
 
 
 _HTML: Final = re.compile(r"[<>&]")

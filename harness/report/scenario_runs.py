@@ -6,20 +6,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from harness.errors import CassetteError, FormatError, Problem, ProviderError, Span
+from harness.errors import CassetteError, FormatError, Problem, ProviderError, SourceError, Span
 from harness.report.formatting import percent, plural
 from harness.report.group import GraphCoverage
-from harness.report.reading import read_lines, results_file
+from harness.report.reading import Check, read_lines, results_file
 from harness.report.repeats import NOT_PASSED, Key, Line, label, worst
-from harness.report.strictness import Strictness
 from harness.report.summary import nothing_ran, summary_of, why_incomplete
+from harness.scenario.outcome import Observation, Outcome
 from harness.source.display import clip
 from harness.source.document import shown_path
+from harness.units import is_number
 
 FILE: Final = "(file)"
 """The name of the scenario entry that stands for a file that cannot be read."""
@@ -31,6 +32,77 @@ _UNANSWERED: Final = frozenset(
 """Codes of errors that no agent causes: a recording, a key, a provider or a budget is missing."""
 _NEVER_RAN: Final = ("invalid", "skipped")
 _MESSAGE_LENGTH: Final = 300
+
+
+_UPPER: Final = ("latency", "usage", "max_visits")
+"""Checks whose values are upper bounds."""
+_LARGER_IS_WIDER: Final = {"$lt": True, "$lte": True, "$gt": False, "$gte": False}
+"""Matchers with a bound."""
+_ALL: Final = "$all"
+"""The matcher that lists several for one place. In other lists, items have no place of their own: they may move."""
+
+
+@dataclass(slots=True)
+class Strictness:
+    """The strictness of a scenario, as far as its results tell.
+
+    checks  the weight of each check, by name. A gate, such as `status`, has 0
+    bounds  the numbers that are bounds, by where they are: `latency.nodes.read`, `state.count.$lte`
+    """
+
+    checks: dict[str, float] = field(default_factory=dict)
+    bounds: dict[str, float] = field(default_factory=dict)
+
+    def add(self, checks: Iterable[Check]) -> None:
+        """Add the checks of a run; one that ended early lacks those of the turns that it did not reach."""
+        for check in checks:
+            name = check["name"]
+            self.checks[name] = check["weight"]
+            self.bounds.update(_bounds(name, check["expected"], always=_lists_upper_bounds(name)))
+
+
+def _bounds(place: str, expected: Any, *, always: bool) -> Iterator[tuple[str, float]]:
+    if is_number(expected):
+        if always or place.rpartition(".")[2] in _LARGER_IS_WIDER:
+            yield place, expected
+    elif isinstance(expected, Mapping):
+        for key, value in expected.items():
+            if key == _ALL and isinstance(value, list):
+                for each in value:
+                    yield from _bounds(place, each, always=always)
+            else:
+                yield from _bounds(f"{place}.{key}", value, always=always)
+
+
+def weaker(before: Strictness, after: Strictness) -> list[str]:
+    """Return what is expected less than before, a text each. Empty if one of the two is not known.
+
+    A check that another one replaces is not weaker: which of the two expects more cannot be told.
+    """
+    if not before.checks or not after.checks:
+        return []
+    gone = sorted(before.checks.keys() - after.checks.keys())
+    found = [f"no check '{name}'" for name in gone] if len(after.checks) < len(before.checks) else []
+    for name, weight in sorted(after.checks.items()):
+        if weight < before.checks.get(name, 0.0):
+            found.append(f"the weight of '{name}' {before.checks[name]:g} → {weight:g}")
+    for place, bound in sorted(after.bounds.items()):
+        was = before.bounds.get(place, bound)
+        if bound > was if _LARGER_IS_WIDER.get(place.rpartition(".")[2], True) else bound < was:
+            found.append(f"{place} {was:g} → {bound:g}")
+    lost = sorted(before.bounds.keys() - after.bounds.keys())
+    found += [f"no bound {place}" for place in lost if _is_of_upper_bounds(place, after.checks)]
+    return found
+
+
+def _is_of_upper_bounds(place: str, checks: Mapping[str, float]) -> bool:
+    """True for a bound in one of these checks in which everything is a bound; others may expect a value instead."""
+    check = place.partition(".")[0]
+    return check in checks and _lists_upper_bounds(check)
+
+
+def _lists_upper_bounds(check: str) -> bool:
+    return check.rpartition(": ")[2] in _UPPER
 
 
 class Repeat(NamedTuple):
@@ -308,3 +380,31 @@ def pair(before: Run, after: Run) -> Pairing:
 
 def _is_newly_skipped(before: ScenarioRuns, after: ScenarioRuns) -> bool:
     return after.verdict == "skipped" != before.verdict
+
+
+def unread_outcomes(file: Path, error: SourceError, names: Collection[str] = ()) -> Iterator[Outcome]:
+    """Yield the outcomes by which results list a file that cannot be used.
+
+    Args:
+        file: the file.
+        error: why it cannot be used.
+        names: the scenarios that were to run; none stands for all. If they cannot be told, there is one outcome.
+    """
+    from harness.scenario.load import names_in
+
+    first = error.problems[0]
+    where = str(first.span) if first.span else None
+    named = {"type": type(error).__name__, "code": error.code, "message": str(error)}
+    shown: dict[str, Any] = {**named, "node": None, "where": where}
+    for name in dict.fromkeys(sorted(names) or [each or FILE for each in names_in(file)] or [FILE]):
+        yield Outcome(
+            suite=shown_path(file),
+            scenario=name,
+            manifest="",
+            dialect="",
+            agent="",
+            observed=Observation(status="invalid", error=shown),
+            verdict="error",
+            score=0.0,
+            span=first.span,
+        )

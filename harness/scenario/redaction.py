@@ -15,8 +15,8 @@ from harness.scenario.model import Scenario
 from harness.scenario.outcome import Outcome
 from harness.secrets import Secrets, placeholder
 from harness.secrets.environment import variables_of_process
-from harness.secrets.given import known_to
 from harness.secrets.output import redacted_logs, redacted_streams
+from harness.secrets.secrets import known_to
 from harness.settings import Settings
 
 _NAMES: Final = frozenset({"kind", "name", "node", "type", "code", "where"})

@@ -1,11 +1,19 @@
-"""Replaces secrets in texts, JSON data, headers, URLs and bodies."""
+"""Replaces secrets in texts, JSON data, headers, URLs and bodies.
+
+Environment variables that a run gives to the scripts and tools of an agent come from a scenario or a manifest, so
+they are secret by their names only (`Secrets.add`), and only in this run (`known_to`). Variables that code sets in
+this process are judged more strictly, and for all later runs (`variables_of_process`).
+"""
 
 from __future__ import annotations
 
 import copy
 import json
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -13,7 +21,7 @@ import orjson
 
 from harness.secrets.bodies import Part, decode_body, encode_body, parts, rewrite_events
 from harness.secrets.encodings import Edit, apply_edits, placeholder, placeholders_in
-from harness.secrets.environment import Variables
+from harness.secrets.environment import Variables, not_watched
 from harness.secrets.json_fields import (
     Location,
     format_like,
@@ -345,3 +353,43 @@ _encoded_slowly = json.JSONEncoder(default=str).encode
 def hidden(pieces: list[str]) -> list[str]:
     """Scrub a text in pieces without knowledge of any value: only what is secret by a name or its shape."""
     return Secrets({}).pieces(pieces)
+
+
+_given_to: ContextVar[Secrets | None] = ContextVar("_given_to", default=None)
+
+
+@contextmanager
+def known_to(secrets: Secrets) -> Iterator[None]:
+    """Add the variables that are given within the context to these secrets."""
+    token = _given_to.set(secrets)
+    try:
+        yield
+    finally:
+        _given_to.reset(token)
+
+
+def note_given(environment: Mapping[str, str]) -> None:
+    """Note that a process or a tool is about to get these variables."""
+    if (secrets := _given_to.get()) is not None:
+        secrets.add(environment)
+
+
+@contextmanager
+def given_to_this_process(environment: Mapping[str, str]) -> Iterator[None]:
+    """Set variables of this process within the context, for a tool that runs in it."""
+    if not environment:
+        yield
+        return
+    note_given(environment)
+    before = {name: os.environ.get(name) for name in environment}
+    with not_watched():
+        os.environ.update(environment)
+    try:
+        yield
+    finally:
+        with not_watched():
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Final
+from typing import Any, Final
 
 from harness.dialects.dialect import Dialect
 from harness.dialects.load import load_prompts
@@ -24,7 +24,7 @@ from harness.dialects.request import Changes, LoadRequest, TextReplacement
 from harness.errors import FormatError, ManifestError, Problem, SourceError
 from harness.graph.names import names_of
 from harness.graph.native import NativeGraph
-from harness.scenario.app_process import graph_outside_runs
+from harness.scenario.app_process import graph_outside_runs, is_app
 from harness.scenario.model import Scenario, Variation, load_request
 from harness.scenario.words import AgentWords
 from harness.settings import Projects
@@ -333,3 +333,42 @@ class _Agents:
     def words(self) -> list[str]:
         """Return all words in the agents' files, sorted."""
         return sorted({word for words in self._words for word in words})
+
+
+def uncalled_models(
+    variants: Iterable[Variant], scenarios: Sequence[Scenario], lines: Iterable[Mapping[str, Any]]
+) -> list[Problem]:
+    """Return a warning for each such model.
+
+    Args:
+        variants: all that were scored, the baseline included.
+        scenarios: those that ran, with each variant that applies.
+        lines: the lines of their results.
+    """
+    varied = [each for each in variants if each.models and _is_of_apps(each, scenarios)]
+    if not varied:
+        return []
+    called: dict[str, dict[str, None]] = {}
+    for line in lines:
+        names = called.setdefault(line["variant"], {})
+        names |= {call["name"]: None for call in line["calls"] if call["kind"] == "llm"}
+    baseline = next(each.name for each in variants if each.is_baseline)
+    known = called.get(baseline, {})
+    found = []
+    for variant in varied:
+        # With another manifest or other variables, the app may call other models than the baseline does.
+        other = called.get(variant.name, {}) if variant.manifest or variant.env else {}
+        for name, new in variant.models.items():
+            if known and name not in known and new not in other:
+                text = (
+                    f"no run of '{baseline}' called a model '{name}', so '{variant.name}' does not replace it"
+                )
+                hint, span = did_you_mean(name, known), variant.spans[f"models.{name}"]
+                found.append(Problem("unknown-model", text, span, hint, severity="warning"))
+    return found
+
+
+def _is_of_apps(variant: Variant, scenarios: Iterable[Scenario]) -> bool:
+    """True if all scenarios that ran with a variant run apps."""
+    own = [each for each in scenarios if each.variant == variant.name]
+    return bool(own) and all(is_app(each.manifests[0], each.dialect) for each in own)

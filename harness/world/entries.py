@@ -28,7 +28,7 @@ from harness.graph.messages import message_text
 from harness.graph.model import State
 from harness.graph.world import Answer
 from harness.interception.real_effects import within_effect
-from harness.secrets.given import given_to_this_process
+from harness.secrets.secrets import given_to_this_process
 from harness.source.display import clip, did_you_mean
 from harness.source.imports import ImportProblem, import_object
 from harness.world.scripts import Scripts

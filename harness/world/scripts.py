@@ -29,7 +29,7 @@ from typing import IO, Any, Final
 
 from harness.errors import WorldError
 from harness.graph.effects import ScriptCall
-from harness.secrets.given import note_given
+from harness.secrets.secrets import note_given
 from harness.time.paced import RealWork
 from harness.time.real import real
 

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from harness.cli.consent import may_call_models
+from harness.cli.options import may_call_models
 from harness.errors import FormatError
 
 

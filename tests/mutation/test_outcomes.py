@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.authoring.differing import candidates
+from harness.authoring.expected import candidates
 from harness.graph.trace import Event
 from harness.mutation.result import Result, score_of
 from harness.scenario.outcome import Observation

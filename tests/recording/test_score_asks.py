@@ -139,7 +139,7 @@ def test_a_variant_that_changes_nothing_has_no_verdict(score: Score, project: Pr
 def test_at_a_terminal_it_asks_before_the_first_call(
     score: Score, monkeypatch: pytest.MonkeyPatch, answer: str, runs: bool
 ) -> None:
-    monkeypatch.setattr("harness.cli.consent.is_at_terminal", lambda: True)
+    monkeypatch.setattr("harness.cli.options.is_at_terminal", lambda: True)
     result = score("--record-mode", "once", typed=answer, yes=())
     assert "go on? [y/N]" in result.output
     assert result.exit_code == (0 if runs else 3)
@@ -147,7 +147,7 @@ def test_at_a_terminal_it_asks_before_the_first_call(
 
 
 def test_yes_continues_without_a_question(score: Score, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.cli.consent.is_at_terminal", lambda: True)
+    monkeypatch.setattr("harness.cli.options.is_at_terminal", lambda: True)
     result = score("--record-mode", "once")
     assert result.exit_code == 0
     assert "go on?" not in result.output

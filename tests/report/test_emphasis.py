@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.report.emphasis import emphasised
+from harness.report.failure import emphasised
 from harness.report.formatting import wrapped
 
 HEADING = "a double charge — score 0.50, failed"

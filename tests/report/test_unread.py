@@ -6,9 +6,8 @@ import pytest
 
 from harness.errors import FormatError
 from harness.report.results import line
-from harness.report.scenario_runs import read_run
+from harness.report.scenario_runs import read_run, unread_outcomes
 from harness.report.summary import summarise
-from harness.report.unread import unread_outcomes
 from harness.scenario.load import load_file
 from tests.gate.runs import RunSpec, write_run
 

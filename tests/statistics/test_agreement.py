@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harness.statistics.agreement import Ratings, agreement, kappa, kappa_interval
+from harness.calibration.measure import Ratings, agreement, kappa, kappa_interval
 
 counts = st.integers(0, 40)
 ratings = st.builds(Ratings, counts, counts, counts, counts).filter(lambda each: each.items > 0)
