@@ -180,7 +180,7 @@ def command(
             click.echo(f"the same command continues from here: {folder}", err=True)
             return exit_code.NOT_JUDGED
     study.write()
-    write_evolution(study.folder)
+    write_evolution(study.folder, study.document(), (each.as_json() for each in study.search.individuals))
     report.finish(study)
     return exit_code.NOT_JUDGED if study.search.stopped == "interrupted" else exit_code.OK
 

@@ -1,17 +1,95 @@
-"""The comparison of variants with the baseline for the page: verdicts, intervals, the Pareto front."""
+"""The comparison of variants with the baseline for the page: verdicts, intervals, the Pareto front (score.json)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple, NotRequired, TypedDict
 
+import msgspec
+from msgspec import Meta
+
+from harness.errors import FormatError, Problem, Span
 from harness.report.formatting import answers, dollars, p_value, plural, score, seconds, with_interval
-from harness.report.html.evolution_files import ScenarioChange, Score, Variant, read_score
 from harness.report.html.template import Scale, labels
+from harness.report.reading import Amount, Count, Share, decoding_problem
 from harness.report.repeats import Key
 from harness.source.display import clip
+from harness.source.document import shown_path
+
+Signed = Annotated[float, Meta(ge=-1e15, le=1e15)]
+
+
+class Difference(TypedDict):
+    """The difference in fitness to the baseline."""
+
+    fitness: Signed
+    low: Signed | None
+    high: Signed | None
+    p: float
+    verdict: Literal["better", "worse", "no evidence"] | None
+    scenarios: NotRequired[Count]
+    needed: NotRequired[Count | None]
+
+
+class Variant(TypedDict):
+    """The results of a variant, with percentiles of virtual seconds. `stopped` says why it did not run through."""
+
+    name: str
+    runs: Count
+    pass_rate: Share | None
+    fitness: Share | None
+    latency: dict[str, Amount | None]
+    tokens: Count
+    cost: Amount | None
+    difference: Difference | None
+    answers: NotRequired[dict[str, Count]]
+    note: NotRequired[str | None]
+    stopped: NotRequired[str | None]
+
+
+class ScenarioChange(TypedDict):
+    """A scenario with another score or verdict than with the baseline, and the checks that caused it."""
+
+    id: str
+    variant: str
+    before: Share
+    after: Share
+    verdicts: NotRequired[tuple[str, str]]
+    checks: NotRequired[list[str]]
+
+
+class Score(TypedDict):
+    """The score of variants, the baseline first."""
+
+    format: Literal["harness-score/1"]
+    baseline: str
+    variants: Annotated[list[Variant], Meta(min_length=1)]
+    changed: list[ScenarioChange]
+    pareto: list[str]
+
+
+def read_score(file: Path) -> Score:
+    """Read a score.json.
+
+    Raises:
+        FormatError: it cannot be read (`score-damaged`).
+    """
+    try:
+        raw = file.read_bytes()
+    except OSError as error:
+        message = f"cannot read the score {shown_path(file)}: {error.strerror or error}"
+        raise FormatError(Problem("score-damaged", message)) from None
+    try:
+        return msgspec.json.decode(raw, type=Score)
+    except (ValueError, RecursionError) as error:
+        found = decoding_problem(raw, error, "harness-score/1")
+        text = f"not {found.expected or 'a score'}: {found.text}"
+        place = Span(shown_path(file), found.line, found.column)
+        hint = found.hint or "run `harness score` again"
+        raise FormatError(Problem("score-damaged", text, place, hint)) from None
+
 
 _MAX_CHANGED: Final = 200
 """The most scenarios in the table that is shown without the script."""

@@ -1,14 +1,12 @@
 """report.html of an evolution, written from the files of a search."""
 
 import html
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.errors import FormatError
 from harness.report.html import evolution as module
 from harness.report.html.evolution import write_evolution
 from tests.report.html.conftest import HOSTILE
@@ -24,7 +22,11 @@ def genome(name: str, generation: int, parents: list[str], fitness: float, **mor
         "origin": "mutation" if parents else "baseline",
         "changes": [f"answer.prompt: changed in {name}"] if parents else [],
         "fitness": fitness,
+        "prompts": {},
+        "temperatures": {},
+        "tools": {},
         "scores": {"a": fitness, "b": 0.5},
+        "failures": [],
         "calls": 2,
         "cost": 0.0,
         **more,
@@ -72,15 +74,14 @@ SEARCH: dict[str, Any] = {
     "confirmation": CONFIRMED,
     "prompts": {"answer.prompt": PROMPT},
     "temperatures": {"answer": 0.7},
+    "tools": {},
+    "mutator": None,
 }  # fmt: skip
 
 
-def evolution(folder: Path, genomes: list[dict[str, Any]] | None = None, rest: str = "", **more: Any) -> Path:
+def evolution(folder: Path, genomes: list[dict[str, Any]] | None = None, **more: Any) -> Path:
     """Write the page of these genomes."""
-    lines = [json.dumps(each) + "\n" for each in (GENOMES if genomes is None else genomes)]
-    (folder / "genomes.jsonl").write_text("".join(lines) + rest)
-    (folder / "evolution.json").write_text(json.dumps({**SEARCH, **more}))
-    return write_evolution(folder)
+    return write_evolution(folder, {**SEARCH, **more}, GENOMES if genomes is None else genomes)
 
 
 def headline(page: Path) -> str:
@@ -207,22 +208,6 @@ def test_training_scenarios_with_another_score_are_listed(tmp_path: Path) -> Non
     said = section(evolution(tmp_path), "Training scenarios that changed")
     assert "with another score: 1" in said
     assert "a 0.400 0.800 ▲ better" in said
-
-
-def test_incomplete_last_genome_is_skipped(tmp_path: Path) -> None:
-    assert "Genomes: 4" in section(evolution(tmp_path, rest='{"id": "g4", "gener'), "Genomes")
-
-
-def test_damaged_files_are_errors_with_their_location(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"cannot read .*evolution\.json: No such file"):
-        write_evolution(tmp_path)
-    evolution(tmp_path, [])
-    (tmp_path / "genomes.jsonl").write_text("{}\n" + json.dumps(GENOMES[0]) + "\n")
-    with pytest.raises(FormatError, match=r"genomes\.jsonl:1:1.*not a genome: it has no 'id'"):
-        write_evolution(tmp_path)
-    (tmp_path / "evolution.json").write_bytes(b"\x00\xff")
-    with pytest.raises(FormatError, match=r"evolution\.json:1:1.*not JSON"):
-        write_evolution(tmp_path)
 
 
 def test_cyclic_and_unknown_parents_are_tolerated(tmp_path: Path) -> None:
