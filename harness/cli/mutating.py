@@ -21,9 +21,10 @@ from harness.mutation.mutant import Mutant
 from harness.mutation.result import Journal, Mutation, Result
 from harness.mutation.trial import trial
 from harness.mutation.unchanged import Unchanged, agents_of, unchanged
-from harness.report.console import Progress, open_console
+from harness.report.console import open_console
 from harness.report.failure import failed_checks
 from harness.report.github import annotate_survivors
+from harness.report.progress import Progress
 from harness.report.repeats import NOT_PASSED
 from harness.scenario.app_process import close_apps
 from harness.scenario.redaction import secrets_of_process

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from harness.report.console import Pace, Progress, open_console
+from harness.report.console import open_console
+from harness.report.progress import Pace, Progress
 
 
 class Clock:
