@@ -132,7 +132,7 @@ class Results:
         for run, line in self._lines():
             grouped.add(line, run, len(self.folders) > 1)
         columns = {**dict.fromkeys(grouped.keys, "category"), **FIGURE_COLUMNS}
-        return _frame(columns, (tuple(row.values()) for row in grouped.rows()))
+        return _frame(columns, grouped.rows())
 
     def _lines(self) -> Iterator[tuple[str, Line]]:
         for folder in self.folders:
@@ -140,92 +140,42 @@ class Results:
             for line in read_lines(folder):
                 yield run, line
 
-    def _rows(self, rows_of: Callable[[Line], Iterable[tuple[Any, ...]]]) -> Iterator[tuple[Any, ...]]:
+    def _rows(self, rows_of: Callable[[Line], Iterable[Line]]) -> Iterator[Line]:
         for run, line in self._lines():
-            key = run, line["id"], line["variant"], line["repeat"]
+            key = {"run": run, "id": line["id"], "variant": line["variant"], "repeat": line["repeat"]}
             for row in rows_of(line):
-                yield key + row
+                yield {**row, **key}
 
 
-def _run(line: Line) -> Iterator[tuple[Any, ...]]:
-    usage, error = line["usage"], line["error"] or {}
-    models = usage["by_model"]
+def _run(line: Line) -> Iterator[Line]:
+    usage, error, models = line["usage"], line["error"] or {}, line["usage"]["by_model"]
     unpriced = any(model.get("cost", 0.0) is None for model in models.values())
-    yield (
-        line["suite"],
-        line["scenario"],
-        line["manifest"],
-        line["dialect"],
-        line["agent"],
-        tuple(line["tags"]),
-        line["seed"],
-        line["status"],
-        line["verdict"],
-        line["passed"],
-        line["score"],
-        line["weight"],
-        line["latency_penalty"],
-        line["latency"]["total"],
-        line["wall"],
-        usage["llm_calls"],
-        usage["input_tokens"],
-        usage["output_tokens"],
-        None if unpriced else usage["cost"],
-        tuple(models),
-        len(line["checks"]),
-        len(line["calls"]),
-        sum(len(step) if isinstance(step, list) else 1 for step in line["path"]),
-        len(line["interrupts"]),
-        len(line["warnings"]),
-        tuple([check["name"] for check in line["checks"] if not check["passed"]]),
-        error.get("type"),
-        error.get("node"),
-        line.get("cause"),
-        line.get("reason"),
-        line.get("recording"),
-        line.get("varies"),
-        line["digest"],
-        line.get("trace"),
-        line.get("where"),
-    )
+    yield {
+        **line,
+        **usage,
+        **{name: len(line[name]) for name in ("checks", "calls", "interrupts", "warnings")},
+        "tags": tuple(line["tags"]),
+        "latency": line["latency"]["total"],
+        "cost": None if unpriced else usage["cost"],
+        "models": tuple(models),
+        "visits": sum(len(step) if isinstance(step, list) else 1 for step in line["path"]),
+        "failed_checks": tuple([check["name"] for check in line["checks"] if not check["passed"]]),
+        "error": error.get("type"),
+        "error_node": error.get("node"),
+    }
 
 
-def _checks(line: Line) -> Iterator[tuple[Any, ...]]:
-    for check in line["checks"]:
-        yield (
-            check["name"],
-            check["passed"],
-            check["score"],
-            check["weight"],
-            check["expected"],
-            check["actual"],
-            check["message"],
-            check.get("where"),
-        )
+def _checks(line: Line) -> Iterable[Line]:
+    return line["checks"]  # type: ignore[no-any-return]
 
 
-def _calls(line: Line) -> Iterator[tuple[Any, ...]]:
+def _calls(line: Line) -> Iterator[Line]:
     for number, call in enumerate(line["calls"], start=1):
-        usage = call.get("usage") or {}
-        yield (
-            number,
-            call.get("kind"),
-            call.get("name"),
-            call.get("node"),
-            bool(call.get("ok")),
-            bool(call.get("refused")),
-            call.get("latency"),
-            call.get("args"),
-            call.get("prompt"),
-            call.get("reply"),
-            call.get("reason"),
-            usage.get("input_tokens"),
-            usage.get("output_tokens"),
-        )
+        flags = {name: bool(call.get(name)) for name in ("ok", "refused")}
+        yield {**(call.get("usage") or {}), **call, **flags, "number": number}
 
 
-def _visits(line: Line) -> Iterator[tuple[Any, ...]]:
-    """Yield (step, node, number of the visit, its latency)."""
+def _visits(line: Line) -> Iterator[Line]:
     steps = [step if isinstance(step, list) else [step] for step in line["path"]]
     visits = Counter(str(node) for step in steps for node in step)
     once, again = line["latency"]["nodes"], line["latency"].get("visits", {})
@@ -238,7 +188,7 @@ def _visits(line: Line) -> Iterator[tuple[Any, ...]]:
             else:  # results of an older version only have the sum
                 listed = again.get(node, ())
                 latency = listed[seen[node] - 1] if len(listed) == visits[node] else None
-            yield number, node, seen[node], latency
+            yield {"step": number, "node": node, "visit": seen[node], "latency": latency}
 
 
 class _Names:
@@ -333,13 +283,13 @@ _KINDS: Final[Mapping[str, Callable[[], _Names | _Numbers | _Objects]]] = {
 _BATCH: Final = 1_000
 
 
-def _frame(columns: Mapping[str, str], rows: Iterable[tuple[Any, ...]]) -> pd.DataFrame:
-    """Return a data frame with these columns, each of a kind."""
+def _frame(columns: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return a data frame with these columns, each of a kind, of the values that rows have by these names."""
     import pandas as pd
 
     made = {name: _KINDS[kind]() for name, kind in columns.items()}
-    rows = iter(rows)
-    while batch := [*islice(rows, _BATCH)]:
-        for column, values in zip(made.values(), zip(*batch, strict=True), strict=True):
-            column.extend(values)
+    values = (tuple(map(row.get, columns)) for row in rows)  # not the rows, which hold whole lines
+    while batch := [*islice(values, _BATCH)]:
+        for column, some in zip(made.values(), zip(*batch, strict=True), strict=True):
+            column.extend(some)
     return pd.DataFrame({name: column.made() for name, column in made.items()})
