@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.authoring.places import Place, Refused, Source
-from harness.authoring.proposal import BY_HAND, Change, changes, short
+from harness.authoring.proposal import BY_HAND, Finding
 from harness.errors import FormatError, Problem
 from harness.graph import observe
 from harness.graph.model import START
@@ -22,81 +22,24 @@ from harness.report.compare.first_difference import first_difference
 from harness.report.encoding import encode
 from harness.report.input_files import changed_files
 from harness.report.reading import read_lines
-from harness.report.repeats import NOT_PASSED
+from harness.report.repeats import NOT_PASSED, Line
 from harness.report.results import bounded
 from harness.report.summary import written_summary
 from harness.report.traces import RunTrace, last_whole_run
 from harness.scenario import SUFFIXES
-from harness.scenario.believed import unfailing_parts
 from harness.scenario.checks.finding import as_list
-from harness.scenario.document_expect import CHECKS, Expect
-from harness.scenario.model import Expectations, Scenario
+from harness.scenario.document_expect import CHECKS
+from harness.scenario.model import Scenario
 from harness.scenario.outcome import CheckResult, Observation, Origin, Outcome
 from harness.scenario.perturbation import Limits
 from harness.settings import Settings
 from harness.source.display import did_you_mean
-from harness.source.document import DocumentPath, parse, shown_path
-from harness.source.editing import changed
-from harness.source.models import validate
+from harness.source.document import DocumentPath, shown_path
 
-Line = Mapping[str, Any]
 Check = Mapping[str, Any]
 _TOTAL: Final = "latency.total"
 _CUT: Final = re.compile(r"… \(\d+ characters\)\Z|\A… \d+ more\Z|…\Z")
 _FIELDS: Final = ("status", "path", "state", "output", "error", "interrupts", "warnings", "latency", "usage")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A failed check.
-
-    Attributes:
-        expect: the expected values of its run or turn, by check.
-        key: the check.
-        actual: what it found.
-        observed: the run or turn, as far as it is known.
-        limits: what is the same in all runs.
-        above: the path of `expect` in the scenario.
-        is_total: it is the bound of the latency of the whole run, which is no check.
-    """
-
-    expect: Mapping[str, Any]
-    key: str
-    actual: Any
-    observed: Observation
-    limits: Limits
-    above: DocumentPath
-    is_total: bool = False
-
-    def changes(self) -> list[Change]:
-        """Return the changes with which the check would hold."""
-        if self.is_total:
-            return [Change(("latency", "total"), short(self.actual))]
-        return changes(self.expect, self.key, self.actual)
-
-    def objection(self, path: DocumentPath, new: Any) -> str:
-        """Return why a new value at a path of `expect` cannot be written; "" if it can be."""
-        value = changed(self.expect[self.key], path[1:], new)
-        try:
-            written = parse(encode({self.key: value}), file="value", json=True, error=FormatError)
-            validate(Expect, written, error=FormatError)
-        except FormatError as error:
-            return error.problems[0].message
-        left = changes({**self.expect, self.key: value}, self.key, self.actual) if not self.is_total else ()
-        if any(each.path[: len(path)] == path for each in left):
-            return "it does not hold for this run"
-        told = [*self._always(value)]
-        before = [*self._always(self.expect[self.key])] if told else []
-        return next((text for text in told if text not in before), "")
-
-    def _always(self, value: Any) -> Iterator[str]:
-        """Yield what of a value any run satisfies."""
-        check = CHECKS[self.key]
-        expect = {self.key: value}
-        expect |= {check.option: self.expect[check.option]} if check.option in self.expect else {}
-        yield from (part.message for rule in check.vacuous for part in rule(self.key, expect))
-        for problem in unfailing_parts(Expectations(expect), self.observed, self.limits):
-            yield problem.message
 
 
 @dataclass
@@ -165,10 +108,9 @@ def _selected(
         known |= {line["suite"]: None, line["id"]: None}
         inside = [path for path in paths if _is_inside(path, line, project)]
         met |= dict.fromkeys(inside, True)
-        held = holds is None or holds(line)
-        any_held = any_held or (held and bool(inside or not paths))
-        if held and (inside or not paths) and line["verdict"] in NOT_PASSED:
-            failed.add(line["id"])
+        if (inside or not paths) and (holds is None or holds(line)):
+            any_held = True
+            failed |= {line["id"]} if line["verdict"] in NOT_PASSED else set()
     for path in (path for path in paths if not met[path]):
         text = f"'{path}' was not in the last run ({shown_path(report)})"
         raise FormatError(Problem("unknown-scenario", text, hint=did_you_mean(path, known, listing=False)))
@@ -181,9 +123,8 @@ def _is_inside(path: str, line: Line, project: Path) -> bool:
     file, separator, name = path.partition("::")
     suite = os.path.abspath(_home(line, project) / line["suite"])
     at = os.path.abspath(file)
-    return (suite == at and name in ("", line["scenario"])) or (
-        not separator and suite.startswith(f"{at}{os.sep}")
-    )
+    is_under = not separator and suite.startswith(f"{at}{os.sep}")
+    return is_under or (suite == at and name in ("", line["scenario"]))
 
 
 def _home(line: Line, project: Path) -> Path:
@@ -210,10 +151,9 @@ class _Reader:
                 one.places += [place for place in each.places if place not in one.places]
             shared = proposals[0].places[0].shared
             if len(merged) > 1 and shared:
+                why = f"{shared} needs several values"
                 self._found.refused += [
-                    (name, one.places[0].span, f"{shared} needs several values")
-                    for one in merged.values()
-                    for name in one.names
+                    (x, one.places[0].span, why) for one in merged.values() for x in one.names
                 ]
             else:
                 self._found.proposals += merged.values()
@@ -247,7 +187,7 @@ class _Reader:
                 continue
             is_one = why.cause is not None and check["name"] in {*followers, why.cause.name}
             for path, new in finding.changes():
-                cause: Any = [check["name"], check["expected"], check["actual"], path, new]
+                cause = [check["name"], check["expected"], check["actual"], path, new]
                 if is_one and why.cause is not None:
                     cause = [why.cause.name, why.cause.expected, why.cause.actual]
                 at = (*finding.above, *path)
@@ -405,10 +345,9 @@ class _Run:
                 traces = trace_of(line, earlier or Path()), trace_of(self._line, self._report)
                 if isinstance(traces[0], RunTrace) and isinstance(traces[1], RunTrace):
                     found = first_difference(traces[0].events, traces[1].events)
+                    parts = found.parts[:2] if found else ()
                     yield from [f"first event where the runs differ: {found.what}"] if found else []
-                    yield from (
-                        f"  {text}" for part in (found.parts if found else ())[:2] for text in part.lines
-                    )
+                    yield from (f"  {text}" for part in parts for text in part.lines)
 
 
 def _split(name: str) -> tuple[int, str]:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from harness.errors import CannotEvaluate
+from harness.errors import CannotEvaluate, FormatError
 from harness.matchers.plain import ABSENT
 from harness.matchers.regex import last_part_matches as is_node
 from harness.matchers.value import is_matcher, matches
+from harness.report.encoding import encode
+from harness.scenario.believed import unfailing_parts
 from harness.scenario.checks.calls import (
     ALIGNMENTS,
     OTHER_KEYS,
@@ -21,8 +24,13 @@ from harness.scenario.checks.calls import (
     common_subsequence,
 )
 from harness.scenario.checks.finding import as_list
-from harness.source.document import DocumentPath
+from harness.scenario.document_expect import CHECKS, Expect
+from harness.scenario.model import Expectations
+from harness.scenario.outcome import Observation
+from harness.scenario.perturbation import Limits
+from harness.source.document import DocumentPath, parse
 from harness.source.editing import changed
+from harness.source.models import validate
 from harness.units import is_number
 
 
@@ -282,3 +290,56 @@ _WHOLE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     ),
 }
 """Checks whose value changes as a whole."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A failed check.
+
+    Attributes:
+        expect: the expected values of its run or turn, by check.
+        key: the check.
+        actual: what it found.
+        observed: the run or turn, as far as it is known.
+        limits: what is the same in all runs.
+        above: the path of `expect` in the scenario.
+        is_total: it is the bound of the latency of the whole run, which is no check.
+    """
+
+    expect: Mapping[str, Any]
+    key: str
+    actual: Any
+    observed: Observation
+    limits: Limits
+    above: DocumentPath
+    is_total: bool = False
+
+    def changes(self) -> list[Change]:
+        """Return the changes with which the check would hold."""
+        if self.is_total:
+            return [Change(("latency", "total"), short(self.actual))]
+        return changes(self.expect, self.key, self.actual)
+
+    def objection(self, path: DocumentPath, new: Any) -> str:
+        """Return why a new value at a path of `expect` cannot be written; "" if it can be."""
+        value = changed(self.expect[self.key], path[1:], new)
+        try:
+            written = parse(encode({self.key: value}), file="value", json=True, error=FormatError)
+            validate(Expect, written, error=FormatError)
+        except FormatError as error:
+            return error.problems[0].message
+        left = changes({**self.expect, self.key: value}, self.key, self.actual) if not self.is_total else ()
+        if any(each.path[: len(path)] == path for each in left):
+            return "it does not hold for this run"
+        told = [*self._always(value)]
+        before = [*self._always(self.expect[self.key])] if told else []
+        return next((text for text in told if text not in before), "")
+
+    def _always(self, value: Any) -> Iterator[str]:
+        """Yield what of a value any run satisfies."""
+        check = CHECKS[self.key]
+        expect = {self.key: value}
+        expect |= {check.option: self.expect[check.option]} if check.option in self.expect else {}
+        yield from (part.message for rule in check.vacuous for part in rule(self.key, expect))
+        for problem in unfailing_parts(Expectations(expect), self.observed, self.limits):
+            yield problem.message
