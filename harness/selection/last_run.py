@@ -1,4 +1,4 @@
-"""What the last run of a project tells: the scenarios that did not pass, and whether their inputs have changed since.
+"""The last run of a project: the scenarios that did not pass in it, and whether their inputs have changed since.
 
     the last whole run ──▶ overlaid by the part that ran since ──▶ the verdict of each scenario
 
