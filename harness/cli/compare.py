@@ -72,7 +72,6 @@ def command(arguments: tuple[str, ...], scenario: str | None, as_json: str | Non
     from harness.report.compare.first_difference import first_difference
     from harness.report.compare.text import as_json as data
     from harness.report.compare.text import trace_lines
-    from harness.report.encoding import encode
 
     if scenario is None and (traces := _traces(arguments)):
         if as_json:
@@ -85,7 +84,7 @@ def command(arguments: tuple[str, ...], scenario: str | None, as_json: str | Non
                 **names,
                 "difference": difference and difference.as_json(),
             }
-            deliver_json(encode(found, indented=True), as_json)
+            deliver_json(found, as_json)
         else:
             _print(trace_lines(*traces, unfolded=verbose))
         return
@@ -98,7 +97,7 @@ def command(arguments: tuple[str, ...], scenario: str | None, as_json: str | Non
         if as_json:
             kept = changes[:_MAX_IN_JSON]
             found = data(comparison, explain(comparison, kept), len(changes) - len(kept))
-            deliver_json(encode(found, indented=True), as_json)
+            deliver_json(found, as_json)
         elif scenario is not None:
             _print(_full_lines(comparison, changes[0], verbose))
         else:

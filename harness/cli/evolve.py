@@ -33,7 +33,7 @@ from harness.cli.options import (
     yes_option,
 )
 from harness.cli.output import print_problems
-from harness.cli.selection import Selection, select
+from harness.cli.selection import Selection, check_exists, select
 from harness.cli.session import Session
 from harness.dialects.load import load_evolution
 from harness.dialects.registry import dialect_of
@@ -41,12 +41,11 @@ from harness.errors import FormatError, ManifestError, Problem
 from harness.report.console import ProgressReporter, open_console
 from harness.report.formatting import plural
 from harness.report.results import ResultsWriter
-from harness.scenario.app_process import is_app
 from harness.scenario.cassette import WRITING, cassette_name, check_cassettes, effective_record_mode
 from harness.scenario.load import scenarios_of_manifest
 from harness.scenario.model import Scenario, load_request
 from harness.settings import Projects, RecordMode
-from harness.source.document import hint_for_missing, shown_path
+from harness.source.document import shown_path
 from harness.workers.executor import Executor
 
 if TYPE_CHECKING:
@@ -134,12 +133,9 @@ def command(
 
     chosen = chosen_settings(traces="none", cluster=cluster)
     projects = Projects(chosen=chosen, record_mode=RecordMode(record_mode), given_env=env)
-    if not manifest.exists() and not is_app(manifest, None):
-        text = f"{shown_path(manifest)}: no such file or folder"
-        raise FormatError(Problem("missing-file", text, hint=hint_for_missing(manifest)))
-    selection = select(paths or _own_scenarios(manifest, projects), projects, words=words, tags=tags)
-    if selection.refused:
-        raise FormatError([each for error in selection.refused.values() for each in error.problems])
+    check_exists(manifest)
+    paths = paths or _own_scenarios(manifest, projects)
+    selection = select(paths, projects, words=words, tags=tags, strict=True)
     scenarios = _scenarios_of(manifest, [each.whole() for each in selection.scenarios])
     check_cassettes(scenarios, projects)
     config = _config(scenarios[0], projects, file, population, generations)

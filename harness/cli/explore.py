@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -28,7 +27,7 @@ from harness.errors import FormatError, ManifestError, Problem
 from harness.scenario import SUFFIXES
 from harness.settings import Projects
 from harness.source.display import did_you_mean, printable
-from harness.source.document import hint_for_missing, relative_path, shown_path
+from harness.source.document import relative_path
 from harness.source.imports import import_extra
 
 if TYPE_CHECKING:
@@ -163,7 +162,7 @@ def command(
         print_problems(map(with_env_option, error.problems))
         return exit_code.NOT_JUDGED
     if json_file is not None:
-        deliver_json(json.dumps(as_json(done, seed), ensure_ascii=False, indent=2), json_file)
+        deliver_json(as_json(done, seed), json_file)
     if any(each.interrupted or each.problems for each in done):
         return exit_code.NOT_JUDGED
     return exit_code.FAILED if any(each.findings for each in done) else exit_code.OK
@@ -176,23 +175,18 @@ def _subjects(targets: Sequence[str], agent: str | None, words: str, projects: P
         ManifestError: a manifest is refused.
         FormatError: there is no such file, or nothing to explore in it.
     """
-    from harness.cli.selection import select
+    from harness.cli.selection import check_exists, select
     from harness.explore.subject import of_manifest, of_scenario
-    from harness.scenario.app_process import is_app
 
     files = [each for each in targets if _names_scenarios(each)]
     for target in targets:
         path = Path(target)
         if target in files:
             continue
-        if not path.exists() and not is_app(path, None):
-            text = f"{shown_path(path)}: no such file or folder"
-            raise FormatError(Problem("missing-file", text, hint=hint_for_missing(path)))
+        check_exists(path)
         yield from of_manifest(path, agent, projects)
     if files:
-        selection = select(tuple(files), projects, words=words, tags=())
-        if selection.refused:
-            raise FormatError([each for error in selection.refused.values() for each in error.problems])
+        selection = select(tuple(files), projects, words=words, strict=True)
         if not selection.scenarios:
             raise FormatError(Problem("no-scenarios", "no scenario is selected"))
         for scenario in selection.scenarios:

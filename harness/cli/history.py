@@ -46,12 +46,11 @@ def command(runs: tuple[Path, ...], file: Path | None, last: int | None, as_json
     does not depend on the number of runs that are shown.
     """
     from harness.report.console import open_console, terminal_width
-    from harness.report.encoding import encode
     from harness.report.history.text import history_lines
 
     trends = _read(runs, file, last or (_DEFAULT_RUNS_IN_JSON if as_json else _DEFAULT_RUNS))
     if as_json:
-        deliver_json(encode(trends.as_json(), indented=True), as_json)
+        deliver_json(trends.as_json(), as_json)
         return
     plain = not _supports_curves(sys.stdout.encoding)
     console = open_console()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Mapping
@@ -189,8 +188,7 @@ def _show(figures: Figures, answers: Answers, secrets: Secrets, json_: str | Non
     for line in lines(figures):
         click.echo(secrets.text(line), err=json_ == "-")
     if json_ is not None:
-        data = secrets.data(figures.as_json())
-        deliver_json(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False), json_)
+        deliver_json(secrets.data(figures.as_json()), json_)
 
 
 def _exit_code(figures: Figures, require_agreement: float | None, require_kappa: float | None) -> int:

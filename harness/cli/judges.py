@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -41,8 +40,7 @@ def command(name: str | None, library: bool, json_: bool) -> None:
     own = {} if library else project_prompts(load_settings(Path.cwd()).judge_prompts)
     prompts = {each: own.get(each) or library_prompt(each) for each in ([name] if name else METRICS)}
     if json_:
-        listed = [_as_json(each, prompt) for each, prompt in prompts.items()]
-        deliver_json(json.dumps(listed, indent=2, ensure_ascii=False), "-")
+        deliver_json([_as_json(each, prompt) for each, prompt in prompts.items()], "-")
     elif name is not None:
         deliver(printable(prompts[name].text, keep_newlines=True), None)
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,6 @@ from harness.cli.options import (
     words_option,
 )
 from harness.cli.output import check_writable, deliver_json
-from harness.errors import FormatError
 from harness.settings import Projects, RecordMode
 
 _EPILOG = """\b
@@ -108,9 +106,7 @@ def command(
     if (ref := chosen["changed"]) is not None:
         given, chosen["changed"] = paths_and_ref(paths if os.path.lexists(ref) else given, ref)
     projects, to_stderr = Projects(chosen=chosen_settings(cluster=cluster)), json_ == "-"
-    selection = select(given, projects, words=words, changed=chosen["changed"])
-    if selection.refused:
-        raise FormatError([problem for each in selection.refused.values() for problem in each.problems])
+    selection = select(given, projects, words=words, changed=chosen["changed"], strict=True)
     folder = report or projects.common(selection.files).report.with_name("mutation")
     refuse_foreign(folder)
     chosen["operators"] = chosen["operators"] or OPERATORS
@@ -122,7 +118,7 @@ def command(
     for line in lines(mutation):
         click.echo(printable(line, keep_newlines=True), err=to_stderr)
     if json_ is not None:
-        deliver_json(json.dumps(mutation.as_json(), indent=2, ensure_ascii=False), json_)
+        deliver_json(mutation.as_json(), json_)
     click.echo(f"results: {folder}", err=to_stderr)
     session.annotate(mutation)
     score = score_of(mutation.results)

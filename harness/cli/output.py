@@ -60,8 +60,11 @@ def deliver(text: str, file: Path | None) -> None:
         raise unwritable(file, error) from None
 
 
-def deliver_json(text: str, file: str) -> None:
-    """Print JSON text if `file` is `-`, else write it to the file. Raises as `deliver` does."""
+def deliver_json(data: Any, file: str) -> None:
+    """Print data as JSON if `file` is `-`, else write it to the file. Raises as `deliver` does."""
+    from harness.report.encoding import encode
+
+    text = encode(data, indented=True)
     if file == "-":
         deliver(escape_json_commands(text) + "\n", None)
     else:

@@ -119,9 +119,7 @@ def command(
     if require is not None:
         select_variants(variants, (require,))
     projects = Projects(record_mode=RecordMode(record_mode))
-    selection = select(paths, projects, words=words, tags=tags)
-    if selection.refused:  # variants that match nothing in the other files would hide the cause
-        raise FormatError([problem for each in selection.refused.values() for problem in each.problems])
+    selection = select(paths, projects, words=words, tags=tags, strict=True)
     variants = _applicable(variants, selection, needed={*names, require})
     folder = report or projects.common(selection.files).report.with_name("score")
     projects = Projects(

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections import Counter
@@ -23,6 +22,7 @@ from harness.cli.session import Session
 from harness.errors import FormatError
 from harness.recording.spending import Spending
 from harness.report.console import open_console, terminal_width
+from harness.report.encoding import encode
 from harness.report.encoding import replace as replace_file
 from harness.report.failure import rerun_text
 from harness.report.formatting import cost, plural
@@ -165,15 +165,15 @@ def conclude(
         return exit_code.NOT_JUDGED
     with stdout_to_stderr(to_stderr):
         score = _score(folder, variants, schedule, projects)
-    text = json.dumps(score_json(score), indent=2, ensure_ascii=False, allow_nan=False)
-    replace_file(folder / SCORE, f"{text}\n".encode())
+    written = score_json(score)
+    replace_file(folder / SCORE, f"{encode(written, indented=True)}\n".encode())
     write_page(folder)
     width = terminal_width(open_console(sys.stderr if to_stderr else sys.stdout))
     for line in table(score, width):
         click.echo(line, err=to_stderr)
     print_problems(uncalled_models(variants, scenarios, read_lines(folder)))
     if json_ is not None:
-        deliver_json(text, json_)
+        deliver_json(written, json_)
     for place in report_paths(folder):
         click.echo(place, err=to_stderr)
     if stopped:

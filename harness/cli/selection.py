@@ -14,6 +14,7 @@ from harness.dialects.registry import detect_dialect, dialect_named, names
 from harness.errors import FormatError, ManifestError, Problem, Span
 from harness.report.formatting import plural
 from harness.scenario import SUFFIXES
+from harness.scenario.app_process import is_app
 from harness.scenario.load import discover, load_file, scenarios_of_manifest
 from harness.scenario.model import Scenario
 from harness.selection.changes import changes
@@ -22,7 +23,7 @@ from harness.selection.keywords import Expression, Shard, keywords_of, parse
 from harness.selection.last_run import read_last_run, remarks
 from harness.settings import Projects
 from harness.source.display import did_you_mean, nearest, nearest_names
-from harness.source.document import relative_path, shown_path
+from harness.source.document import hint_for_missing, relative_path, shown_path
 
 _DOCUMENTS: Final = (".yaml", ".yml", ".json")
 _BEGINNING: Final = 4096
@@ -38,6 +39,17 @@ def check_not_a_scenario(path: Path) -> None:
     if path.name.endswith(SUFFIXES):
         message = f"{shown_path(path)} is a scenario file"
         raise FormatError(Problem("not-a-manifest", message, hint="give the manifest that it names"))
+
+
+def check_exists(manifest: Path) -> None:
+    """Refuse a manifest that is neither a file or folder nor an app.
+
+    Raises:
+        FormatError: there is none (code `missing-file`).
+    """
+    if not manifest.exists() and not is_app(manifest, None):
+        text = f"{shown_path(manifest)}: no such file or folder"
+        raise FormatError(Problem("missing-file", text, hint=hint_for_missing(manifest)))
 
 
 def agents_to_load(agents: Sequence[str], agent: str | None) -> list[str | None]:
@@ -159,6 +171,7 @@ def select(
     changed: str | None = None,
     shard: Shard | None = None,
     last_failed: bool = False,
+    strict: bool = False,
 ) -> Selection:
     """Return the scenarios of these files and folders; `FILE::NAME` is one scenario of a file.
 
@@ -170,16 +183,19 @@ def select(
         changed: a commit; only scenarios that depend on something changed since are kept.
         shard: the part to take of the scenarios that are then left.
         last_failed: only scenarios that did not pass in the last run are kept.
+        strict: a file that cannot be used is an error.
 
     Raises:
         FormatError: a path does not exist (`missing-file`), or a NAME (`unknown-scenario`); `words` is not an
             expression (`bad-selection`); nothing is left to run and no file is refused (`no-scenarios`), unless
-            `changed`, `shard` or `last_failed` left nothing; git cannot list the changes; or there is no last run
-            (`no-last-run`).
+            `changed`, `shard` or `last_failed` left nothing; git cannot list the changes; there is no last run
+            (`no-last-run`); or `strict` is given, and a file is refused.
     """
     expression = parse(words) if words.strip() else None
     requested = _requested_names(paths, projects)
     loaded, refused = _load_all(requested, projects)
+    if strict and refused:
+        raise FormatError([problem for error in refused.values() for problem in error.problems])
     kept = [each for each in loaded if not requested[each.file] or each.name in requested[each.file]]
     if expression is not None:
         kept = [each for each in kept if expression.holds(keywords_of(each, projects.of(each.file).project))]

@@ -55,7 +55,6 @@ def command(
     runs are added up: a scenario in more than one of them counts as repeated. So they should be of the same
     agents; `harness compare` shows changes. The exit code is 0 even if scenarios failed.
     """
-    from harness.report.encoding import encode
     from harness.report.markdown import markdown
     from harness.report.runs import GroupedRuns, csv_of, parse_keys, summarise_runs
 
@@ -67,7 +66,7 @@ def command(
         summary = summarise_runs(runs or [load_settings().report], grouped)
     if as_json:
         groups = {"groups": grouped.as_json()} if grouped and keys else {}
-        deliver_json(encode(summary | groups, indented=True), as_json)
+        deliver_json(summary | groups, as_json)
     if as_csv and grouped:
         deliver(csv_of(grouped), None if as_csv == "-" else Path(as_csv))
     if as_markdown:

@@ -204,6 +204,11 @@ def short_name(name: Any) -> str:
     return printable(clip(str(name), NAME_LENGTH))
 
 
+def cut(text: str, most: int) -> str:
+    """Return the first `most` characters of a text, and the number of the others."""
+    return text if len(text) <= most else f"{text[:most]} … {len(text) - most:,} more characters"
+
+
 def short_words(text: str) -> str:
     """Return the text with each word cut to 200 characters.
 

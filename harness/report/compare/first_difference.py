@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple
 from harness.graph.model import END, START
 from harness.graph.narration import end_name, role_of, route_text
 from harness.graph.trace import Event
-from harness.report.compare.text_diff import cut, diff_lines
+from harness.report.compare.text_diff import diff_lines
 from harness.report.encoding import encode
-from harness.report.formatting import seconds
+from harness.report.formatting import cut, seconds
 from harness.source.display import clip
 
 _MAX_EVENT: Final = 200

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
+from harness.report.formatting import cut
+
 _TOKEN: Final = re.compile(r"\w+|\s+|[^\w\s]")
 _CONTEXT: Final = 1
 """Lines of context before and after a change."""
@@ -129,8 +131,3 @@ def _shorten(text: str, *, first: bool, last: bool) -> str:
 
 def _clip(text: str) -> str:
     return cut(text, _MAX_TEXT)
-
-
-def cut(text: str, most: int) -> str:
-    """Return the first `most` characters of a text, and the number of the others."""
-    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} more characters)"

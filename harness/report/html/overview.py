@@ -183,12 +183,6 @@ def _tokens_note(total: Mapping[str, Any]) -> str:
     return f"{tokens['input']:,} in, {tokens['output']:,} out; {plural(total['llm_calls'], 'model call')}"
 
 
-def folded(text: Any, most: int) -> str:
-    """Return the first `most` characters of a text, and the number of the others."""
-    whole = str(text)
-    return whole if len(whole) <= most else f"{whole[:most]} … {len(whole) - most:,} more characters"
-
-
 def shown(text: Any) -> str:
     """Return any text without control characters and characters that change the writing direction."""
     return printable(str(text), keep_newlines=True)

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.report.figures import BRIEF, FIGURES
-from harness.report.formatting import dollars, plural, score, seconds
-from harness.report.html.overview import folded, shown
+from harness.report.formatting import cut, dollars, plural, score, seconds
+from harness.report.html.overview import shown
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
 
 _ASSETS: Final = Path(__file__).parent / "assets"
-_FILTERS: Final = {"dollars": dollars, "folded": folded, "score": score, "seconds": seconds, "shown": shown}
+_FILTERS: Final = {"dollars": dollars, "folded": cut, "score": score, "seconds": seconds, "shown": shown}
 
 
 def policy(style: str, script: str = "") -> str:
