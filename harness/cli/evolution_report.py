@@ -13,6 +13,7 @@ from harness.evolution.lineage import Individual
 from harness.evolution.search import PATIENCE
 from harness.evolution.study import Study
 from harness.report.formatting import cost, p_value, plural, with_interval
+from harness.report.progress import duration
 from harness.source.display import printable
 from harness.time.real import real
 
@@ -82,7 +83,7 @@ class Report:
             return ""
         each = (real.monotonic() - self._began) / done
         seconds = each * left * (study.config.population_size - study.config.elite_size)
-        return f"  at most {_duration(seconds)} left"
+        return f"  at most {duration(seconds)} left"
 
     def finish(self, study: Study) -> None:
         """Print the result of the search and the paths of its files."""
@@ -162,10 +163,3 @@ def _verdict(study: Study) -> Iterator[str]:
     yield f"verdict: {found['verdict']}, difference {between}, p {p_value(difference['p'])}"
     if found["note"]:
         yield f"  {found['note']}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 120 else f"{round(minutes / 60)} h"

@@ -67,7 +67,7 @@ class Pace:
         rate = runs / seconds
         shown = f"{_number(rate)}/s" if rate >= 1 else f"{_number(rate * 60)}/min"
         left = (self.total - self.ended) / rate
-        return {"rate": shown} | ({"left": f"{_duration(left)} left"} if left else {})
+        return {"rate": shown} | ({"left": f"{duration(left)} left"} if left else {})
 
 
 class Progress:
@@ -164,10 +164,10 @@ def _number(rate: float) -> str:
     return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """Return a remaining time, rounded up.
 
-    >>> _duration(7.4), _duration(80), _duration(600), _duration(8000)
+    >>> duration(7.4), duration(80), duration(600), duration(8000)
     ('8 s', '1 min 20 s', '10 min', '2 h 14 min')
     """
     whole = int(seconds) + 1 if seconds % 1 else int(seconds)
