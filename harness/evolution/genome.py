@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
+from jsonpatch import JsonPointer
+
 from harness.dialects.dialect import Prompt as DialectPrompt
 from harness.dialects.dialect import Tunable
 from harness.errors import Problem, Span
@@ -136,7 +138,11 @@ class Genome:
         spans = {f"prompts.{id_}": _NOWHERE for id_ in self.prompts} | {"edit": _NOWHERE}
         prompts = {id_: Prompt(text, _NOWHERE) for id_, text in self.prompts.items()}
         edit = tuple(
-            {"op": "add" if kind == "temperature" else "replace", "path": _pointer(path), "value": value}
+            {
+                "op": "add" if kind == "temperature" else "replace",
+                "path": JsonPointer.from_parts(path).path,
+                "value": value,
+            }
             for kind, path, value in self.values(space)
         )
         return Variant(name, _NOWHERE, prompts=prompts, edit=edit, spans=spans)
@@ -148,11 +154,6 @@ class Genome:
         for owner, tools in self.tools.items():
             place = space.places["tools", owner]
             yield "tools", place.path, [place.pool[name] for name in tools]
-
-
-def _pointer(path: DocumentPath) -> str:
-    """Return a path as a JSON Pointer (RFC 6901)."""
-    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
 
 
 def crossover(first: Genome, second: Genome, space: Space, draw: random.Random) -> Genome:

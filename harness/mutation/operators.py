@@ -11,6 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
+from jsonpatch import JsonPointer
+
 from harness.mutation.places import Place
 from harness.source.document import DocumentPath
 from harness.source.edited_files import EditedDocuments
@@ -26,9 +28,13 @@ class Edit(NamedTuple):
 
     def as_patch(self) -> Mapping[str, Any]:
         """Return it as an operation of a JSON Patch (RFC 6902)."""
-        at = _pointer(self.path)
+        at = JsonPointer.from_parts(self.path).path
         if self.kind == "rename":
-            return {"op": "move", "from": at, "path": _pointer((*self.path[:-1], self.value))}
+            return {
+                "op": "move",
+                "from": at,
+                "path": JsonPointer.from_parts((*self.path[:-1], self.value)).path,
+            }
         if self.kind == "remove":
             return {"op": "remove", "path": at}
         return {"op": "replace" if isinstance(self.path[-1], int) else "add", "path": at, "value": self.value}
@@ -40,10 +46,6 @@ class Edit(NamedTuple):
         if self.kind == "remove":
             return files.remove(file, self.path)
         return files.write_value(file, self.path, self.value)
-
-
-def _pointer(path: DocumentPath) -> str:
-    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
 
 
 class Change(NamedTuple):

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from typing import Any, Final, NamedTuple
 
 from harness.graph.model import END, START
 from harness.graph.narration import end_name, role_of, route_text
 from harness.graph.trace import Event
-from harness.report.compare.text_diff import diff_lines
+from harness.report.compare.text_diff import diff_lines, steps
 from harness.report.encoding import encode
 from harness.report.formatting import cut, seconds
 from harness.source.display import clip
@@ -317,8 +316,8 @@ def _compare_calls(one: Event, other: Event) -> tuple[str, str, list[Part]]:
 def _messages(before: Sequence[Any], after: Sequence[Any]) -> list[Part]:
     """Return the messages that differ, by role, with the places in each."""
     found: list[Part] = []
-    keys = [[encode(message) for message in messages] for messages in (before, after)]
-    for kind, start, end, at, to in SequenceMatcher(None, keys[0], keys[1], autojunk=False).get_opcodes():
+    one, other = ([encode(message) for message in messages] for messages in (before, after))
+    for kind, start, end, at, to in steps(one, other):
         if kind == "equal":
             continue
         paired = min(end - start, to - at)

@@ -5,13 +5,12 @@ JSON.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 from typing import Any, Final
 
 from harness.report.compare.comparison import Change, Comparison, Side, figures_of
 from harness.report.compare.explanation import CheckChange, Explanation
 from harness.report.compare.first_difference import Difference, first_difference
-from harness.report.compare.text_diff import diff_lines
+from harness.report.compare.text_diff import diff_lines, steps
 from harness.report.conversation import Row, folded, rows
 from harness.report.encoding import encode
 from harness.report.figures import FIGURES
@@ -285,11 +284,11 @@ def trace_lines(before: RunTrace, after: RunTrace, *, unfolded: bool = False) ->
 def _conversations(before: RunTrace, after: RunTrace, *, unfolded: bool) -> Iterator[Line]:
     """Yield the diff of both conversations, `-` for the earlier and `+` for the later, with little context."""
     one, other = ([*rows(trace.events, trace.head.get("kinds", {}))] for trace in (before, after))
-    steps = _steps([row[1:] for row in one], [row[1:] for row in other])
-    for number, (kind, start, end, at, to) in enumerate(steps):
+    found = steps([row[1:] for row in one], [row[1:] for row in other], _MAX_COMPARED)
+    for number, (kind, start, end, at, to) in enumerate(found):
         if kind == "equal":
             head = other[at : at + _CONTEXT] if number else []
-            tail = other[max(to - _CONTEXT, at + len(head)) : to] if number < len(steps) - 1 else []
+            tail = other[max(to - _CONTEXT, at + len(head)) : to] if number < len(found) - 1 else []
             yield from (line for row in head for line in _row(" ", row, unfolded))
             if left := to - at - len(head) - len(tail):
                 yield f"{'':{_MARGIN}}  … {plural(left, 'line')} alike", "dim"
@@ -325,9 +324,3 @@ def _row(sign: str, row: Row, unfolded: bool) -> Iterator[Line]:
     for line in printable(text, keep_newlines=True).split("\n"):
         yield f"{sign} {margin}{lead}{line}".rstrip(), style
         margin, lead = " " * len(margin), " " * len(lead)
-
-
-def _steps(one: Sequence[object], other: Sequence[object]) -> list[tuple[str, int, int, int, int]]:
-    if len(one) * len(other) > _MAX_COMPARED:  # comparing line by line would take too long
-        return [("replace", 0, len(one), 0, len(other))]
-    return [*SequenceMatcher(None, one, other, autojunk=False).get_opcodes()]

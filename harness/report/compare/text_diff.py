@@ -39,11 +39,11 @@ def diff_lines(before: str, after: str) -> list[str]:
 
 
 def _lines(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
-    steps = _steps(before, after)
-    for number, (kind, start, end, at, to) in enumerate(steps):
+    found = steps(before, after)
+    for number, (kind, start, end, at, to) in enumerate(found):
         if kind == "equal":
             head = before[start : start + _CONTEXT] if number else []
-            tail = before[max(end - _CONTEXT, start + len(head)) : end] if number < len(steps) - 1 else []
+            tail = before[max(end - _CONTEXT, start + len(head)) : end] if number < len(found) - 1 else []
             left = end - start - len(head) - len(tail)
             yield from (f"  {_clip(line)}" for line in head)
             if left and head and tail:
@@ -66,7 +66,7 @@ def word_changes(before: str, after: str) -> list[tuple[str, str]]:
     old, new = _TOKEN.findall(before), _TOKEN.findall(after)
     return [
         ("".join(old[start:end]), "".join(new[at:to]))
-        for _, start, end, at, to in _merged(_steps(old, new), old)
+        for _, start, end, at, to in _merged(steps(old, new), old)
     ]
 
 
@@ -86,14 +86,17 @@ def _changed_line(before: str, after: str) -> Iterator[str]:
     yield "~ " + "".join(parts)
 
 
-def _steps(before: Sequence[str], after: Sequence[str]) -> list[Step]:
-    """Return the steps from one list to the other, like difflib. In very long lists the middle is one change."""
+def steps(before: Sequence[object], after: Sequence[object], most: int = _MAX_COMPARED) -> list[Step]:
+    """Return the steps from one list to the other, like difflib.
+
+    What is between an equal beginning and end is one change if it has more than `most` pairs of items.
+    """
     short = min(len(before), len(after))
     head = next((at for at in range(short) if before[at] != after[at]), short)
     tail = next((at for at in range(short - head) if before[-1 - at] != after[-1 - at]), short - head)
     one, other = before[head : len(before) - tail], after[head : len(after) - tail]
     found: list[Step] = [("equal", 0, head, 0, head)] if head else []
-    if one and other and len(one) * len(other) <= _MAX_COMPARED:
+    if one and other and len(one) * len(other) <= most:
         matcher = SequenceMatcher(None, one, other, autojunk=False)
         found += [
             (kind, start + head, end + head, at + head, to + head)
@@ -106,12 +109,12 @@ def _steps(before: Sequence[str], after: Sequence[str]) -> list[Step]:
     return found
 
 
-def _merged(steps: Sequence[Step], words: Sequence[str]) -> list[Step]:
+def _merged(found: Sequence[Step], words: Sequence[str]) -> list[Step]:
     """Merge changes that are separated by nothing but white space."""
     merged: list[Step] = []
-    for number, step in enumerate(steps):
+    for number, step in enumerate(found):
         kind, start, end, at, to = step
-        inside = 0 < number < len(steps) - 1
+        inside = 0 < number < len(found) - 1
         if kind == "equal" and not (inside and "".join(words[start:end]).isspace()):
             merged.append(step)
         elif merged and merged[-1][0] != "equal":
