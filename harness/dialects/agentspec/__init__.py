@@ -3,15 +3,13 @@
 Section of the specification                    models               behaviour
 Base Component, Input/output schemas            `component`          `configuration` (reads them)
 Input and output properties                     `properties`         `types` (compatibility)
-Agent, RemoteAgent, Conversation                `agents`             `agent_graph`, `data_flow`
-Swarm, ManagerWorkers                           `teams`              `team_graph`
-LLM                                             `models`             `retry`
-Transforms                                      `transforms`, `datastores`
+Agent, RemoteAgent, Swarm, ManagerWorkers       `agents`             `agent_graph`, `team_graph`
+LLM, OCI, databases, transports                 `models`, `connections`
+Transforms                                      `transforms`
 Tools, MCP                                      `tools`              `tool_calls`
-Flow, Node, edges                               `flows`              `flow_graph`, `data_flow`
+Flow, Node, edges, Conversation                 `flows`              `flow_graph`, `data_flow`
 Standard library of nodes                       `flows`              `node_bodies`
-Symbolic references, disaggregated components   `document`           `references`, `dialect`
-Versioning                                      `versions`
+Versioning, symbolic references                 `document`           `references`, `dialect`
 Validation of specified inputs/outputs                               `rules`, `data_rules`
 Ecosystem of plugins, Serialization             `plugins`
 

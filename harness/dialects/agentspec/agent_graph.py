@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolM
 
 from harness.dialects.agentspec import tool_calls
 from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAgent
+from harness.dialects.agentspec.connections import perform_with_retries
 from harness.dialects.agentspec.data_flow import (
     USER,
     MissingValue,
@@ -32,8 +33,7 @@ from harness.dialects.agentspec.data_flow import (
     user_message,
 )
 from harness.dialects.agentspec.properties import as_text, render, scalar_types
-from harness.dialects.agentspec.retry import perform_with_retries
-from harness.dialects.agentspec.toolboxes import tools_of
+from harness.dialects.agentspec.tool_calls import tools_of
 from harness.dialects.agentspec.tools import ListedTool, MCPToolBox, Tool
 from harness.dialects.agentspec.transforms import SUMMARIES, Summaries
 from harness.dialects.kit.tool_calls import BadArguments, answer_call, answer_calls, refuse_all, to_ai_message

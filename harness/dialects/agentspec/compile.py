@@ -9,12 +9,13 @@ from typing import Any
 
 from harness.dialects.agentspec import rules
 from harness.dialects.agentspec.agent_graph import agent_graph, remote_agent_graph
-from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAgent, SpecializedAgent
+from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAgent, SpecializedAgent, Team
 from harness.dialects.agentspec.component import BROKEN, Component, inner_first
 from harness.dialects.agentspec.configuration import Configuration
+from harness.dialects.agentspec.connections import ClientTransport
 from harness.dialects.agentspec.declared import declared_data
 from harness.dialects.agentspec.dialect import VERSION
-from harness.dialects.agentspec.document import TYPES, as_newest_known
+from harness.dialects.agentspec.document import TYPES, VERSIONS, as_newest_known
 from harness.dialects.agentspec.flow_graph import flow_graph, node_names
 from harness.dialects.agentspec.flows import (
     AgentNode,
@@ -34,7 +35,6 @@ from harness.dialects.agentspec.plugins import (
     installed_plugins,
 )
 from harness.dialects.agentspec.team_graph import team_graph
-from harness.dialects.agentspec.teams import Team
 from harness.dialects.agentspec.tools import (
     BuiltinTool,
     ClientTool,
@@ -45,8 +45,6 @@ from harness.dialects.agentspec.tools import (
     Tool,
     ToolBox,
 )
-from harness.dialects.agentspec.transports import ClientTransport
-from harness.dialects.agentspec.versions import VERSIONS
 from harness.dialects.kit.manifest import UnimportedObject, load_hook, refuse_deep_nesting
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem

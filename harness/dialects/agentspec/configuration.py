@@ -21,11 +21,17 @@ from harness.dialects.agentspec.component import (
 from harness.dialects.agentspec.data_rules import nearest_type
 from harness.dialects.agentspec.dialect import REFERENCE, TABLE, TYPE, VERSION, table_entries
 from harness.dialects.agentspec.document import (
+    LATER_TYPES,
+    LATER_VALUES,
     PLUGIN,
     PLUGIN_KEYS,
     TYPES,
+    VERSIONS,
     WAYFLOW_FIELDS,
+    LaterField,
     check_shapes,
+    later,
+    later_field,
     top_problem,
     version_of,
     version_problems,
@@ -37,14 +43,6 @@ from harness.dialects.agentspec.references import (
     References,
     TooManyNodes,
     UnreadableValue,
-)
-from harness.dialects.agentspec.versions import (
-    LATER_TYPES,
-    LATER_VALUES,
-    VERSIONS,
-    LaterField,
-    later,
-    later_field,
 )
 from harness.dialects.kit.manifest import Problems, sexagesimals
 from harness.dialects.request import LoadRequest

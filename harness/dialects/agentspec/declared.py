@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAgent, SpecializedAgent
+from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAgent, SpecializedAgent, Team
 from harness.dialects.agentspec.component import Component, inner_first
+from harness.dialects.agentspec.connections import ClientTransport
 from harness.dialects.agentspec.data_flow import schema_of
 from harness.dialects.agentspec.flows import AgentNode, ApiNode, CatchExceptionNode, Flow, ToolNode
 from harness.dialects.agentspec.properties import PLACEHOLDER, Property
-from harness.dialects.agentspec.teams import Team
 from harness.dialects.agentspec.tool_calls import endpoint_of, spec_of
 from harness.dialects.agentspec.tools import MCPTool, MCPToolBox, RemoteCall, RemoteTool, Tool
-from harness.dialects.agentspec.transports import ClientTransport
 from harness.graph.effects import ToolSpec
 from harness.graph.model import Declared, Schema
 

@@ -1,35 +1,162 @@
-"""The structure of an Agent Spec document: its version, and the component types.
+"""The structure of an Agent Spec document: its version, what each version adds to 25.4.1, and the component types.
 
-spec: "Versioning", "Symbolic references", "Disaggregated components", "Note about serialization of components".
+The version of a configuration decides what may stand in it. spec: "Versioning", "Symbolic references", "Disaggregated
+components", "Note about serialization of components".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import ModuleType
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, Field
 
-from harness.dialects.agentspec import (
-    agents,
-    auth,
-    datastores,
-    flows,
-    models,
-    oci,
-    teams,
-    tools,
-    transforms,
-    transports,
-)
+from harness.dialects.agentspec import agents, connections, flows, models, tools, transforms
 from harness.dialects.agentspec.component import Component
+from harness.dialects.agentspec.data_flow import is_single
 from harness.dialects.agentspec.dialect import REFERENCE, TABLE, TYPE, VERSION, missing_root_problem
-from harness.dialects.agentspec.versions import OLD_VERSIONS, VERSIONS, is_after_all
 from harness.dialects.kit.manifest import Problems
 from harness.errors import Problem
 from harness.source.display import nearest
 from harness.source.document import Document
 from harness.source.models import describe, validate
+
+VERSIONS: Final = ("25.4.1", "25.4.2", "26.1.0", "26.1.2", "26.2.0", "26.3.1")
+"""The known versions, the oldest first."""
+
+OLD_VERSIONS: Final = ("25.4.0",)
+"""The versions that are read as the first known one."""
+
+_RELEASE: Final = re.compile(r"\d{1,4}(\.\d{1,4})*", re.ASCII)
+
+
+def is_after_all(version: str) -> bool:
+    """True for a version that is later than all known ones."""
+    if not _RELEASE.fullmatch(version):
+        return False
+    return [*map(int, version.split("."))] > [*map(int, VERSIONS[-1].split("."))]
+
+
+def later(version: str, other: str) -> bool:
+    """True if a known version is later than another."""
+    return VERSIONS.index(version) > VERSIONS.index(other)
+
+
+class LaterField(NamedTuple):
+    """A field that a version adds to component types.
+
+    name            its key
+    kinds           the components that have it
+    since           the version that adds it
+    neutral_values  the values that mean the same as leaving it out; None if all do
+    """
+
+    name: str
+    kinds: tuple[type[Component], ...]
+    since: str
+    neutral_values: tuple[Any, ...] | None
+
+
+_COMPATIBLE: Final = (models.OpenAiCompatibleConfig,)
+_OPEN_AI: Final = (models.OpenAiCompatibleConfig, models.OpenAiConfig)
+_PLAIN: Final = (models.LlmConfig, models.GeminiConfig)
+_LLM: Final = (*_OPEN_AI, models.OciGenAiConfig)
+
+_SECRETS: Final[Mapping[tuple[type[Component], ...], Sequence[str]]] = {
+    (*_PLAIN, models.GeminiAIStudioAuthConfig): ("api_key",),
+    (models.GeminiVertexAIAuthConfig,): ("credentials",),
+    (connections.OAuthClientConfig,): ("client_id", "client_secret", "client_id_metadata_url"),
+    (connections.OracleConnection,): ("user", "password", "dsn", "wallet_location", "wallet_password"),
+    (connections.PostgresConnection,): ("user", "password", "sslkey"),
+}
+"""The fields of later components that hold secrets, which are not read."""
+
+LATER_FIELDS: Final[Sequence[LaterField]] = (
+    LaterField("requires_confirmation", (tools.Tool,), "25.4.2", (False,)),
+    LaterField("human_in_the_loop", (agents.Agent,), "25.4.2", (True,)),
+    LaterField("toolboxes", (agents.Agent,), "25.4.2", ([],)),
+    LaterField("sensitive_headers", (tools.RemoteCall, connections.RemoteTransport), "25.4.2", ({}, None)),
+    LaterField("api_type", _OPEN_AI, "25.4.2", ("chat_completions",)),
+    LaterField("api_type", (models.OciGenAiConfig,), "25.4.2", ("oci",)),
+    LaterField("api_key", _OPEN_AI, "25.4.2", None),
+    LaterField("conversation_store_id", (models.OciGenAiConfig,), "25.4.2", (None,)),
+    LaterField("transforms", (agents.Agent,), "26.1.2", ([],)),
+    LaterField("url_allow_list", (tools.RemoteCall,), "26.1.2", (None,)),
+    LaterField("auth", (connections.RemoteTransport,), "26.1.2", (None,)),
+    LaterField(
+        "retry_policy",
+        (
+            *_LLM,
+            tools.RemoteCall,
+            connections.RemoteTransport,
+            agents.OciAgent,
+            agents.A2AConnectionConfig,
+        ),
+        "26.1.2",
+        (None,),
+    ),
+    LaterField("retry_policy", (tools.MCPTool, tools.MCPToolBox), "26.3.1", (None,)),
+    LaterField("requires_confirmation", (tools.ToolBox,), "26.1.2", (False,)),
+    *(LaterField(key, _COMPATIBLE, "26.1.2", None) for key in ("key_file", "cert_file", "ca_file")),
+    *(LaterField(key, _COMPATIBLE, "26.1.2", None) for key in ("provider", "api_provider")),
+    *(LaterField(key, (models.OpenAiConfig,), "26.1.2", ("openai",)) for key in ("provider", "api_provider")),
+    LaterField("api_provider", (models.OciGenAiConfig,), "26.1.2", ("oci",)),
+    LaterField("api_key", (models.OciGenAiConfig,), "26.1.2", None),
+    LaterField("url", (models.OpenAiConfig, models.OciGenAiConfig, models.GeminiConfig), "26.1.2", (None,)),
+    LaterField("provider", (models.GeminiConfig,), "26.1.2", ("google",)),
+    *(LaterField(key, (models.GeminiConfig,), "26.1.2", None) for key in ("api_provider", "api_type")),
+    *(LaterField(key, kinds, "26.1.2", None) for kinds, keys in _SECRETS.items() for key in keys),
+)
+"""The fields that versions add to the component types of 25.4.1.
+
+A field that its model lacks is accepted with a neutral value only.
+"""
+
+
+def later_field(model: type[Component], key: str) -> LaterField | None:
+    """Return the field of a component type that a version after 25.4.1 adds; None for any other."""
+    return next((it for it in LATER_FIELDS if it.name == key and issubclass(model, it.kinds)), None)
+
+
+class LaterValue(NamedTuple):
+    """Values of a field that a later version adds.
+
+    kind       the components that have the field
+    field      its key
+    text       a description of the values
+    since      the version that adds them
+    has_value  true for a component with such a value
+    """
+
+    kind: type[Component]
+    field: str
+    text: str
+    since: str
+    has_value: Callable[[Any], bool]
+
+
+LATER_VALUES: Final[Sequence[LaterValue]] = (
+    LaterValue(
+        flows.LlmNode,
+        "outputs",
+        "outputs other than one string",
+        "25.4.2",
+        lambda node: bool(node.declared_outputs) and not is_single("string", node.outputs),
+    ),
+    LaterValue(
+        models.OciGenAiConfig, "provider", "the provider XAI", "26.1.2", lambda model: model.provider == "XAI"
+    ),
+    LaterValue(
+        tools.RemoteCall,
+        "data",
+        "data other than a mapping",
+        "25.4.2",
+        lambda call: not isinstance(call.data, dict),
+    ),
+)
+"""The values that a later version adds to fields. They work in 25.4.1, of which there are such configurations."""
 
 PLUGIN: Final = "component_plugin_name"
 PLUGIN_KEYS: Final = "component_plugin_"
@@ -41,36 +168,44 @@ WAYFLOW_FIELDS: Final[Mapping[str, type[Component]]] = {
 }
 """Fields that WayFlow writes into configurations although no version has them, and the components that get them."""
 
-_SECTIONS: Final[Sequence[tuple[type[Component], ...]]] = (
-    (agents.Agent, agents.OciAgent, agents.OpenAiAgent),
-    (models.OpenAiCompatibleConfig, models.VllmConfig, models.OllamaConfig),
-    (models.OpenAiConfig, models.OciGenAiConfig),
-    (oci.OciClientConfigWithSecurityToken, oci.OciClientConfigWithApiKey),
-    (oci.OciClientConfigWithInstancePrincipal, oci.OciClientConfigWithResourcePrincipal),
-    (tools.ServerTool, tools.ClientTool, tools.RemoteTool, tools.MCPTool),
-    (transports.StdioTransport, transports.SSETransport, transports.StreamableHTTPTransport),
-    (transports.SSEmTLSTransport, transports.StreamableHTTPmTLSTransport),
-    (flows.Flow, flows.ControlFlowEdge, flows.DataFlowEdge, flows.StartNode, flows.EndNode, flows.LlmNode),
-    (flows.ApiNode, flows.AgentNode, flows.FlowNode, flows.MapNode, flows.BranchingNode, flows.ToolNode),
-    (flows.InputMessageNode, flows.OutputMessageNode),
-    (tools.BuiltinTool, tools.MCPToolBox, tools.MCPToolSpec),
-    (agents.A2AAgent, agents.A2AConnectionConfig),
-    (agents.SpecializedAgent, agents.AgentSpecializationParameters, teams.Swarm, teams.ManagerWorkers),
-    (models.LlmConfig, models.DbmsVectorChainLlmConfig, models.GeminiConfig),
+_TYPES: Final[Sequence[tuple[str, ModuleType, str]]] = (
+    ("25.4.1", agents, "Agent OciAgent OpenAiAgent"),
+    ("25.4.1", models, "OpenAiCompatibleConfig VllmConfig OllamaConfig OpenAiConfig OciGenAiConfig"),
+    ("25.4.1", connections, "OciClientConfigWithSecurityToken OciClientConfigWithApiKey"),
+    ("25.4.1", connections, "OciClientConfigWithInstancePrincipal OciClientConfigWithResourcePrincipal"),
+    ("25.4.1", tools, "ServerTool ClientTool RemoteTool MCPTool"),
+    ("25.4.1", connections, "StdioTransport SSETransport StreamableHTTPTransport"),
+    ("25.4.1", connections, "SSEmTLSTransport StreamableHTTPmTLSTransport"),
     (
-        models.GeminiAIStudioAuthConfig,
-        models.GeminiVertexAIAuthConfig,
-        auth.OAuthConfig,
-        auth.OAuthClientConfig,
+        "25.4.1",
+        flows,
+        "Flow ControlFlowEdge DataFlowEdge StartNode EndNode LlmNode ApiNode AgentNode FlowNode",
     ),
-    (transforms.MessageSummarizationTransform, transforms.ConversationSummarizationTransform),
-    (datastores.InMemoryCollectionDatastore, datastores.OracleDatabaseDatastore),
-    (datastores.PostgresDatabaseDatastore, datastores.TlsPostgresDatabaseConnectionConfig),
-    (datastores.TlsOracleDatabaseConnectionConfig, datastores.MTlsOracleDatabaseConnectionConfig),
-    (flows.ParallelFlowNode, flows.ParallelMapNode, flows.CatchExceptionNode),
+    ("25.4.1", flows, "MapNode BranchingNode ToolNode InputMessageNode OutputMessageNode"),
+    ("25.4.2", tools, "BuiltinTool MCPToolBox MCPToolSpec"),
+    ("25.4.2", agents, "A2AAgent A2AConnectionConfig SpecializedAgent AgentSpecializationParameters"),
+    ("25.4.2", agents, "Swarm ManagerWorkers"),
+    ("26.1.2", models, "LlmConfig"),
+    ("26.3.1", models, "DbmsVectorChainLlmConfig"),
+    ("26.1.2", models, "GeminiConfig GeminiAIStudioAuthConfig GeminiVertexAIAuthConfig"),
+    ("26.1.2", connections, "OAuthConfig OAuthClientConfig"),
+    ("26.1.2", transforms, "MessageSummarizationTransform ConversationSummarizationTransform"),
+    ("26.1.2", transforms, "InMemoryCollectionDatastore OracleDatabaseDatastore PostgresDatabaseDatastore"),
+    ("26.1.2", connections, "TlsPostgresDatabaseConnectionConfig TlsOracleDatabaseConnectionConfig"),
+    ("26.1.2", connections, "MTlsOracleDatabaseConnectionConfig"),
+    ("25.4.2", flows, "ParallelFlowNode ParallelMapNode"),
+    ("26.1.2", flows, "CatchExceptionNode"),
 )
-TYPES: Final = {model.__name__: model for section in _SECTIONS for model in section}
+TYPES: Final[Mapping[str, type[Component]]] = {
+    name: getattr(module, name) for _, module, names in _TYPES for name in names.split()
+}
 """The component types of Agent Spec, by name."""
+
+LATER_TYPES: Final[Mapping[str, str]] = {
+    **{name: since for since, _, names in _TYPES if since != VERSIONS[0] for name in names.split()},
+    "AnthropicLlmConfig": "26.3.1",  # it is not supported
+}
+"""The version that adds each component type, by its name. 25.4.1 has the others."""
 
 
 class _Parts(BaseModel, extra="forbid", title="a document of disaggregated components"):

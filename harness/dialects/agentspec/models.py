@@ -9,9 +9,7 @@ from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 from harness.dialects.agentspec.component import Component, ComponentField, OptionalComponentField
-from harness.dialects.agentspec.datastores import OracleConnection
-from harness.dialects.agentspec.oci import OciClientConfig
-from harness.dialects.agentspec.retry import RetryPolicy
+from harness.dialects.agentspec.connections import OciClientConfig, OracleConnection, RetryPolicy
 from harness.graph.effects import LLMCall, ToolSpec
 from harness.source.models import Mistake, mistaken
 

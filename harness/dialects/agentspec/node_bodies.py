@@ -13,8 +13,9 @@ from typing import Any, Final
 from langchain_core.messages import HumanMessage
 
 from harness.dialects.agentspec import flows, tool_calls
-from harness.dialects.agentspec.agents import Agent, SpecializedAgent
+from harness.dialects.agentspec.agents import Agent, SpecializedAgent, Team, speaker_of
 from harness.dialects.agentspec.component import Component
+from harness.dialects.agentspec.connections import perform_with_retries
 from harness.dialects.agentspec.data_flow import (
     Body,
     IncomingValue,
@@ -32,8 +33,6 @@ from harness.dialects.agentspec.data_flow import (
 )
 from harness.dialects.agentspec.flows import COLLECTED, ITERATED, MapNode
 from harness.dialects.agentspec.properties import Property, render
-from harness.dialects.agentspec.retry import perform_with_retries
-from harness.dialects.agentspec.teams import Team, speaker_of
 from harness.dialects.agentspec.types import is_list_of
 from harness.dialects.kit.tool_calls import ToolReportedError, refuse_all
 from harness.errors import HarnessError

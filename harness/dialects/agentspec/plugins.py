@@ -15,13 +15,12 @@ from importlib.metadata import entry_points
 from itertools import count
 from typing import Any, ClassVar, Final
 
-from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAgent, SpecializedAgent
+from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAgent, SpecializedAgent, Team
 from harness.dialects.agentspec.component import Component, ComponentWithIO, component_fields
 from harness.dialects.agentspec.data_flow import NodeResult
 from harness.dialects.agentspec.dialect import REFERENCE, TABLE, TYPE, VERSION
+from harness.dialects.agentspec.document import VERSIONS, later, later_field
 from harness.dialects.agentspec.flows import Flow, Node
-from harness.dialects.agentspec.teams import Team
-from harness.dialects.agentspec.versions import VERSIONS, later, later_field
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError, ManifestError, Problem
 from harness.graph.to_json import to_json

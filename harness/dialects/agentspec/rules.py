@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from harness.dialects.agentspec.agents import Agent, SpecializedAgent
+from harness.dialects.agentspec.agents import Agent, ManagerWorkers, SpecializedAgent, Swarm, Team
 from harness.dialects.agentspec.component import Component, ComponentWithIO, inner_first
 from harness.dialects.agentspec.data_rules import DATA_RULES, none_suffix, quoted_list, reachable_nodes
 from harness.dialects.agentspec.flows import (
@@ -28,7 +28,6 @@ from harness.dialects.agentspec.flows import (
     StartNode,
 )
 from harness.dialects.agentspec.properties import Property
-from harness.dialects.agentspec.teams import ManagerWorkers, Swarm, Team
 from harness.dialects.agentspec.types import castable, same_type, type_of
 from harness.errors import Problem
 from harness.matchers.schema_flaws import misspelt_keywords

@@ -23,10 +23,9 @@ from harness.dialects.agentspec.agent_graph import (
     check_arguments,
     tool_calls_of,
 )
-from harness.dialects.agentspec.agents import Agent, AgenticComponent
+from harness.dialects.agentspec.agents import Agent, AgenticComponent, Team, speaker_of
 from harness.dialects.agentspec.data_flow import addressed, unique_name
 from harness.dialects.agentspec.properties import scalar_types
-from harness.dialects.agentspec.teams import Team, speaker_of
 from harness.dialects.agentspec.tools import Tool
 from harness.dialects.agentspec.transforms import SUMMARIES
 from harness.dialects.kit.tool_calls import BadArguments, RefusedCall, refuse

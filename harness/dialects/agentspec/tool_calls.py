@@ -1,4 +1,8 @@
-"""Calls of tools, and requests: their effects, and the values of what comes back. spec: "Tools", "ApiNode"."""
+"""Calls of tools, and requests: their effects, and the values of what comes back. spec: "Tools", "ApiNode".
+
+Some need the confirmation of the user (25.4.2): the request for it, and the decision, have the form that LangChain
+gives to them. The tools of toolboxes are those that MCP servers list when an agent first needs them (25.4.2).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from harness.dialects.agentspec.confirmation import confirm
+from harness.dialects.agentspec.connections import (
+    ClientTransport,
+    MutualTLSTransport,
+    RemoteTransport,
+    StdioTransport,
+    perform_with_retries,
+)
 from harness.dialects.agentspec.data_flow import (
     cast_values,
     is_single,
@@ -15,16 +25,19 @@ from harness.dialects.agentspec.data_flow import (
     schema_of,
 )
 from harness.dialects.agentspec.properties import as_text, render
-from harness.dialects.agentspec.retry import perform_with_retries
-from harness.dialects.agentspec.tools import ClientTool, ListedTool, MCPTool, RemoteCall, RemoteTool, Tool
-from harness.dialects.agentspec.transports import (
-    ClientTransport,
-    MutualTLSTransport,
-    RemoteTransport,
-    StdioTransport,
+from harness.dialects.agentspec.tools import (
+    ClientTool,
+    ListedTool,
+    MCPTool,
+    MCPToolBox,
+    MCPToolSpec,
+    RemoteCall,
+    RemoteTool,
+    Tool,
 )
+from harness.dialects.agentspec.types import same_type, type_of
 from harness.dialects.kit.tool_calls import ToolReportedError, mcp_texts
-from harness.engine.context import NodeContext
+from harness.engine.context import NodeContext, RunContext
 from harness.errors import HarnessError
 from harness.graph.effects import (
     HTTPCall,
@@ -35,6 +48,51 @@ from harness.graph.effects import (
     ToolSpec,
 )
 from harness.graph.http_call import http_call
+from harness.graph.to_json import to_json
+from harness.source.models import describe
+
+_APPROVE: Final = "approve"
+_REJECT: Final = "reject"
+
+
+class ToolDenied(HarnessError):
+    """A tool that the user did not allow to run."""
+
+    code = "tool-denied"
+
+
+class BadDecision(HarnessError):
+    """An answer to the request for a confirmation that is no decision."""
+
+    code = "bad-decision"
+
+
+async def confirm(
+    tool: Tool, args: Mapping[str, Any], ctx: NodeContext, partial_update: Mapping[str, Any] | None
+) -> None:
+    """Pause for the user's decision, and return if it is to run the tool.
+
+    Raises:
+        ToolDenied: the user rejects it.
+        BadDecision: the answer is not `{decisions: [{type: approve | reject, reason?}]}`.
+    """
+    request = {
+        "action_requests": [{"name": tool.name, "arguments": to_json(dict(args))}],
+        "review_configs": [{"action_name": tool.name, "allowed_decisions": [_APPROVE, _REJECT]}],
+    }
+    decision = _decision(tool, await ctx.pause(request, partial_update=partial_update))
+    if decision["type"] == _REJECT:
+        reason = decision.get("reason", "No reason was provided.")
+        raise ToolDenied(f"the {tool} was denied by the user (reason: {reason})")
+
+
+def _decision(tool: Tool, answer: Any) -> Mapping[str, Any]:
+    decisions = answer.get("decisions") if isinstance(answer, Mapping) else None
+    only = decisions[0] if isinstance(decisions, list) and len(decisions) == 1 else None
+    if isinstance(only, Mapping) and only.get("type") in (_APPROVE, _REJECT):
+        return only
+    wanted = f"{{decisions: [{{type: {_APPROVE}}}]}}, or {_REJECT} with a reason"
+    raise BadDecision(f"the {tool}: expected the decision {wanted}; found {describe(answer)}")
 
 
 class UrlNotAllowed(HarnessError):
@@ -212,3 +270,41 @@ def outputs_of(tool: Tool, returned: Any) -> dict[str, Any]:
 def as_text_for_model(returned: Any) -> str:
     """Return the result of a tool as text for a model."""
     return "\n".join(returned.blocks) if isinstance(returned, TextBlocks) else as_text(returned)
+
+
+class ToolboxMismatch(HarnessError):
+    """A tool in the filter of a toolbox that its server does not list, or lists with other inputs."""
+
+    code = "toolbox-mismatch"
+
+
+async def tools_of(box: MCPToolBox, run: RunContext) -> list[ListedTool]:
+    """Return the tools of a toolbox: those in its filter, in that order, else all that the server lists.
+
+    Raises:
+        ToolboxMismatch: the filter does not fit what the server lists.
+        Exception: the server cannot be reached.
+    """
+    listed = {spec.name: spec for spec in await run.world.mcp_tools(endpoint_of(box.client_transport))}
+    if not box.filtered:  # an empty filter is none
+        return [ListedTool.of(box, spec, None) for spec in listed.values()]
+    missing = sorted(box.filtered.keys() - listed.keys())
+    if missing:
+        raise ToolboxMismatch(f"{box}: its server does not list {', '.join(missing)}")
+    for name, wanted in box.filtered.items():
+        if wanted is not None:
+            _check_inputs(box, wanted, listed[name])
+    return [ListedTool.of(box, listed[name], wanted) for name, wanted in box.filtered.items()]
+
+
+def _check_inputs(box: MCPToolBox, wanted: MCPToolSpec, listed: ToolSpec) -> None:
+    """Raise an error if the inputs of a tool, with their types, are not those that its server lists."""
+    properties = listed.schema.get("properties")
+    found = properties if isinstance(properties, Mapping) else {}
+    if wanted.inputs.keys() != found.keys() or not all(
+        same_type(item.type, type_of(found[title])) for title, item in wanted.inputs.items()
+    ):
+        own = ", ".join(f"{title}: {item.type}" for title, item in wanted.inputs.items())
+        others = ", ".join(f"{title}: {type_of(schema)}" for title, schema in found.items())
+        text = f"{box}: '{wanted.name}' has the inputs ({own}), and its server lists ({others})"
+        raise ToolboxMismatch(text)

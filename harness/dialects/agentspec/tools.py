@@ -15,10 +15,13 @@ from harness.dialects.agentspec.component import (
     ComponentWithIO,
     text_properties,
 )
-from harness.dialects.agentspec.headers import NULL_IS_NONE_GIVEN, check_disjoint
+from harness.dialects.agentspec.connections import (
+    NULL_IS_NONE_GIVEN,
+    ClientTransport,
+    RetryPolicy,
+    check_disjoint,
+)
 from harness.dialects.agentspec.properties import Property, placeholder_names
-from harness.dialects.agentspec.retry import RetryPolicy
-from harness.dialects.agentspec.transports import ClientTransport
 from harness.graph.effects import ToolSpec
 
 

@@ -1,6 +1,7 @@
-"""Transforms of the messages that an agent's model gets (26.1.2): long ones are replaced by summaries.
+"""Transforms of the messages that the model of an agent gets (26.1.2): long ones are replaced by summaries.
 
-The summaries of a conversation are kept in the state of the agent, under `summaries`.
+The summaries of a conversation are kept in the state of the agent, under `summaries`. The databases that datastores
+name are not accessed.
 """
 
 from __future__ import annotations
@@ -10,17 +11,48 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from harness.dialects.agentspec.component import Component, ComponentField, OptionalComponentField
-from harness.dialects.agentspec.datastores import Datastore, InMemoryCollectionDatastore
+from harness.dialects.agentspec.connections import OracleConnection, PostgresConnection, perform_with_retries
 from harness.dialects.agentspec.models import Model
 from harness.dialects.agentspec.properties import as_text, render
-from harness.dialects.agentspec.retry import perform_with_retries
 from harness.engine.context import NodeContext
 from harness.graph.messages import message_text
 from harness.graph.model import Channel
-from harness.source.models import Mistake, mistaken
+from harness.source.models import Mistake, describe, mistaken
+
+
+class Datastore(Component, title="a datastore"):
+    """Base class of datastores. `datastore_schema` has the schema of the entities of each collection."""
+
+    datastore_schema: dict[str, dict[str, Any]]
+
+    @field_validator("datastore_schema")
+    @classmethod
+    def _entities_are_objects(cls, schemas: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        for name, schema in schemas.items():
+            if schema.get("type") != "object" or not isinstance(schema.get("properties"), dict):
+                text = f"expected an object with properties, found {describe(schema)}"
+                raise mistaken(Mistake(text, (name,), code="bad-schema"))
+        return schemas
+
+
+class InMemoryCollectionDatastore(Datastore, title="an InMemoryCollectionDatastore"):
+    """A datastore in memory."""
+
+
+class OracleDatabaseDatastore(Datastore, title="an OracleDatabaseDatastore"):
+    """A datastore in an Oracle database."""
+
+    connection_config: Annotated[OracleConnection, ComponentField(OracleConnection)]
+
+
+class PostgresDatabaseDatastore(Datastore, title="a PostgresDatabaseDatastore"):
+    """A datastore in a Postgres database."""
+
+    connection_config: Annotated[PostgresConnection, ComponentField(PostgresConnection)]
+
 
 SUMMARIES: Final = Channel("summaries", operator.or_, dict)
 

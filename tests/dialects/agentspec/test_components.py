@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.dialects.agentspec.document import TYPES as MODELS
-from harness.dialects.agentspec.versions import later_field
+from harness.dialects.agentspec.document import later_field
 from tests.dialects.agentspec import configurations
 from tests.dialects.agentspec.loader import Loader
 

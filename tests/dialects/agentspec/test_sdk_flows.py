@@ -16,12 +16,11 @@ import pytest
 from harness.dialects.agentspec.compile import configuration_of, select_component
 from harness.dialects.agentspec.component import Component, ComponentWithIO, inner_first
 from harness.dialects.agentspec.dialect import TABLE, TYPE, VERSION
-from harness.dialects.agentspec.document import TYPES
+from harness.dialects.agentspec.document import LATER_FIELDS, LATER_TYPES, TYPES, VERSIONS, later
 from harness.dialects.agentspec.flows import Node
 from harness.dialects.agentspec.plugins import Plugins, serialize
 from harness.dialects.agentspec.properties import Property
 from harness.dialects.agentspec.types import same_type, type_of
-from harness.dialects.agentspec.versions import LATER_FIELDS, LATER_TYPES, VERSIONS, later
 from harness.dialects.load import load_graph
 from harness.dialects.request import LoadRequest
 from harness.scenario.load import load_file
