@@ -17,11 +17,9 @@ from harness.dialects.loki.dialect import MANIFEST
 from harness.dialects.loki.document import INITIAL_PROMPT, GraphFile
 from harness.dialects.loki.model_nodes import CONFIG, ModelSettings, is_file_name
 from harness.dialects.loki.nodes import OUTPUT, AgentContext, node_function
-from harness.dialects.loki.parallel import beside_others, reducers_of
-from harness.dialects.loki.routing import edges_and_routers
+from harness.dialects.loki.routing import beside_others, edges_and_routers, reducers_of
 from harness.dialects.loki.rules import Rules
-from harness.dialects.loki.skills import SKILL_TOOLS, Skills
-from harness.dialects.loki.tool_universe import ToolUniverse, UnknownTool
+from harness.dialects.loki.tool_universe import SKILL_TOOLS, Skills, ToolUniverse, UnknownTool
 from harness.dialects.loki.warnings import FieldRules, TemplateRules, schema_warnings
 from harness.dialects.request import LoadRequest
 from harness.engine.context import RunContext

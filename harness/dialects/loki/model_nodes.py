@@ -23,9 +23,8 @@ from harness.dialects.kit.tool_calls import ToolReportedError, answer_call, to_a
 from harness.dialects.loki.dialect import MANIFEST
 from harness.dialects.loki.document import INITIAL_PROMPT, AgentConfig, AgentFile, AgentNode, LLMNode
 from harness.dialects.loki.routing import exit_after_failure, exit_update
-from harness.dialects.loki.skills import Skills
 from harness.dialects.loki.templates import Written, apply_state_updates, parse_json, render, text_of, written
-from harness.dialects.loki.tool_universe import Tool, ToolUniverse, warn_once
+from harness.dialects.loki.tool_universe import Skills, Tool, ToolUniverse, warn_once
 from harness.dialects.request import LoadRequest
 from harness.engine.context import NodeContext, RunContext
 from harness.engine.conversation import run_inside

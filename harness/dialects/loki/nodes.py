@@ -12,19 +12,19 @@ from typing import Any, Final
 
 from harness.dialects.kit.attempts import with_timeout
 from harness.dialects.loki import document as doc
-from harness.dialects.loki.knowledge.provision import KnowledgeProvider
-from harness.dialects.loki.knowledge.store import context_of
+from harness.dialects.loki.knowledge import KnowledgeProvider
+from harness.dialects.loki.knowledge_store import context_of
 from harness.dialects.loki.model_nodes import ChildAgent, Load, ModelSettings, call_llm, spawn
-from harness.dialects.loki.parallel import branch_graph, run_map
 from harness.dialects.loki.routing import (
     NEXT,
     ON_OTHER,
     AnswerExit,
     ScriptExit,
+    branch_graph,
     exit_after_failure,
     exit_update,
+    run_map,
 )
-from harness.dialects.loki.skills import Skills
 from harness.dialects.loki.templates import (
     apply_state_updates,
     json_text,
@@ -34,7 +34,7 @@ from harness.dialects.loki.templates import (
     text_of,
     written,
 )
-from harness.dialects.loki.tool_universe import ToolUniverse
+from harness.dialects.loki.tool_universe import Skills, ToolUniverse
 from harness.dialects.request import LoadRequest
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError

@@ -1,8 +1,9 @@
 """The tool universe of an agent, and the whitelists that select from it. spec: "The `tools` field (whitelist)".
 
-The universe consists of the `global_tools`, by the names of their files; the functions of the agent's own `tools.sh`,
-`tools.py` or `tools.ts`; and the functions of its `mcp_servers`. A server is asked for its functions only when a
-whitelist needs them.
+The universe consists of the `global_tools`, by the names of their files; the functions of the agent's own
+`tools.sh`, `tools.py` or `tools.ts`; and the functions of its `mcp_servers`. A server is asked for its functions
+only when a whitelist needs them. Skills, from the successor of Loki, are tools by which a model lists, loads and
+unloads them; the scenario answers for these, and decides what a skill says.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.dialects.kit.tool_calls import ToolReportedError, mcp_texts
+from harness.dialects.loki.document import GraphFile, LLMNode
 from harness.dialects.loki.templates import text_of
 from harness.dialects.loki.tool_files import SUFFIXES, global_tool, tools_in
 from harness.dialects.request import LoadRequest
@@ -219,3 +221,38 @@ def _mcp_tool(endpoint: MCPEndpoint, spec: ToolSpec) -> Tool:
         return texts or text_of(result.structured)
 
     return Tool(spec, f"the MCP server '{endpoint.id}'", call)
+
+
+_NAMED: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}},
+    "required": ["name"],
+}
+SKILL_TOOLS: Final = (
+    ToolSpec("skill__list", "List the skills that can be loaded.", {"type": "object", "properties": {}}),
+    ToolSpec("skill__load", "Load a skill.", _NAMED),
+    ToolSpec("skill__unload", "Unload a skill.", _NAMED),
+)
+
+
+@dataclass(frozen=True)
+class Skills:
+    """The skills of an llm node. `hint` is what its model is told of them."""
+
+    names: tuple[str, ...] = ()
+    hint: str = ""
+
+    @classmethod
+    def of(cls, node: LLMNode, graph: GraphFile) -> Skills:
+        """Return the skills of a node: those that it names, else those of its graph, unless they are turned off."""
+        names = graph.enabled_skills if node.enabled_skills is None else node.enabled_skills
+        if False in (graph.skills_enabled, node.skills_enabled) or not names:
+            return cls()
+        inject = [each.inject_skill_instructions for each in (node, graph)]
+        told = next((each for each in inject if each is not None), True)
+        hint = node.skill_instructions or graph.skill_instructions or ""
+        return cls(tuple(names), hint if told else "")
+
+    def tools(self, env: Mapping[str, str]) -> list[Tool]:
+        """Return the tools for its model."""
+        return [local_tool(spec, env) for spec in SKILL_TOOLS] if self.names else []
