@@ -1,22 +1,24 @@
-"""The dialect LeafMesh: the members of `harness.dialects.dialect.Dialect`. Other modules are imported lazily."""
+"""The dialect LeafMesh: the members of `harness.dialects.dialect.Dialect`, and looking up values in a document.
+
+Other modules are imported when they are used.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from harness.dialects.dialect import YamlVersion, lazy_function
-from harness.dialects.leafmesh.path_patterns import EACH, texts
 from harness.source.display import nearest
-from harness.source.document import Document
+from harness.source.document import Document, DocumentPath
 
 name = "leafmesh"
 title = "LeafMesh meshes (config.yaml)"
 yaml: YamlVersion = "templated"
-prompts = lazy_function("harness.dialects.leafmesh.prompt_list:prompts")
-tunables = lazy_function("harness.dialects.leafmesh.prompt_list:tunables")
+prompts = lazy_function("harness.dialects.leafmesh.mesh_file:prompts")
+tunables = lazy_function("harness.dialects.leafmesh.mesh_file:tunables")
 load = lazy_function("harness.dialects.leafmesh.compile:load")
 scenarios = lazy_function("harness.dialects.leafmesh.mesh_file:scenarios")
 evolution = lazy_function("harness.dialects.leafmesh.mesh_file:section")
@@ -82,3 +84,35 @@ def agents(document: Document) -> list[str]:
     entries = [text for _, text in texts(document.value, "entry_points", EACH, "name")]
     defined = document.value.get("agents") if isinstance(document.value, dict) else None
     return list(dict.fromkeys(entries or (defined if isinstance(defined, dict) else ())))
+
+
+EACH: Final = object()
+"""In a pattern: every item of a list, or every value of a mapping."""
+
+
+class Match(NamedTuple):
+    """A value and its path."""
+
+    path: DocumentPath
+    value: Any
+
+
+def matches(value: Any, *pattern: Any, path: DocumentPath = ()) -> Iterator[Match]:
+    """Yield the existing values at a pattern of keys, indices and `EACH`, in order."""
+    if not pattern:
+        yield Match(path, value)
+        return
+    step, *rest = pattern
+    if step is EACH:
+        entries = (
+            value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        )
+        for key, item in entries:
+            yield from matches(item, *rest, path=(*path, key))
+    elif isinstance(value, dict) and step in value:
+        yield from matches(value[step], *rest, path=(*path, step))
+
+
+def texts(value: Any, *pattern: Any) -> Iterator[Match]:
+    """Yield the `matches` that are texts."""
+    return (match for match in matches(value, *pattern) if isinstance(match.value, str))

@@ -15,6 +15,7 @@ from harness.dialects.kit.manifest import Problems, warning
 from harness.dialects.leafmesh import conditions
 from harness.dialects.leafmesh.agents import output_of
 from harness.dialects.leafmesh.conditions import INPUT, OUTPUT, Condition
+from harness.dialects.leafmesh.dialect import EACH, Match, matches
 from harness.dialects.leafmesh.document import AGENT_TYPES, Agent, HumanAgent, LLMAgent, Mesh
 from harness.dialects.leafmesh.fields import (
     CONNECTORS,
@@ -28,7 +29,6 @@ from harness.dialects.leafmesh.fields import (
     with_fallbacks,
 )
 from harness.dialects.leafmesh.llm_agent import schema_of
-from harness.dialects.leafmesh.path_patterns import EACH, Match, matches
 from harness.dialects.leafmesh.routing import reads_narrations
 from harness.errors import Problem, Span
 from harness.source.display import did_you_mean, nearest

@@ -1,6 +1,7 @@
-"""Reads and validates a mesh file: its fields, and the rules between them.
+"""A mesh file: its fields and the rules between them; its prompts, its scenarios and the section `evolution`.
 
-Nothing is imported or compiled here.
+Nothing is imported or compiled here. Ids of prompts are `<agent>.prompt`, `<agent>.context_parts.<key>`,
+`<agent>.narration` and `manager.prompt`; their variables are not replaced.
 """
 
 from __future__ import annotations
@@ -13,7 +14,17 @@ from typing import Any, Final, NamedTuple
 
 import yaml as pyyaml
 
-from harness.dialects.kit.manifest import Problems, only_document, warning
+from harness.dialects.dialect import Prompt, Tunable
+from harness.dialects.kit.manifest import (
+    Problems,
+    mappings,
+    only_document,
+    plain_name,
+    temperature,
+    tool_lists,
+    warning,
+)
+from harness.dialects.leafmesh.dialect import EACH, texts
 from harness.dialects.leafmesh.document import Mesh
 from harness.dialects.leafmesh.field_rules import (
     condition_warnings,
@@ -29,7 +40,7 @@ from harness.errors import ManifestError, Problem
 from harness.graph.to_json import to_json
 from harness.source.document import Document
 from harness.source.location import Lines, Replacement, Rewritten
-from harness.source.models import in_file_order, validate
+from harness.source.models import describe, in_file_order, validate
 
 _OPENING: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)([:}])")
 _END: Final = re.compile(r"[}\r\n]")
@@ -297,3 +308,50 @@ def section(request: LoadRequest) -> Document | None:
     """
     document = open_mesh(request).document
     return document.at(("evolution",)) if isinstance(document.value.get("evolution"), dict) else None
+
+
+_PROMPTS: Final = (
+    ("agents", EACH, "prompt"),
+    ("agents", EACH, "context_parts", EACH),
+    ("agents", EACH, "narration"),
+    ("manager", "prompt"),
+)
+
+
+def prompts(request: LoadRequest) -> list[Prompt]:
+    """Return the prompts in the order of the file.
+
+    Raises:
+        ManifestError: the file cannot be parsed, or `agents` is not a mapping.
+    """
+    document = only_document(request, what="a LeafMesh mesh", yaml="templated")
+    agents = document.value.get("agents", {}) if isinstance(document.value, dict) else document.value
+    if not isinstance(agents, dict):
+        text = f"agents: expected a mapping, found {describe(agents)}"
+        raise ManifestError(Problem("wrong-type", text, document.span(("agents",))))
+    found = []
+    for pattern in _PROMPTS:
+        for path, text in texts(document.value, *pattern):
+            id_ = [str(step) for step in (path[1:] if path[0] == "agents" else path)]
+            found.append(Prompt(".".join(id_), id_[1], text, document.span(path)))
+    return sorted(found, key=lambda prompt: (prompt.where.line, prompt.where.column))
+
+
+_DEFAULT: Final = 0.1
+"""The temperature of an agent that has none."""
+
+
+def tunables(request: LoadRequest) -> Sequence[Tunable]:
+    """Return the tunable values, in file order. A missing temperature has the documented default.
+
+    Raises:
+        ManifestError: the file cannot be parsed.
+    """
+    document = only_document(request, what="a LeafMesh mesh", yaml="templated")
+    written = document.value.get("agents") if isinstance(document.value, dict) else None
+    agents = [
+        (str(name), agent) for name, agent in mappings(written) if agent.get("agent_type", "llm") == "llm"
+    ]
+    found = [each for name, agent in agents for each in temperature(name, agent, ("agents", name), _DEFAULT)]
+    lists = ((name, ("agents", name, "tools"), agent.get("tools")) for name, agent in agents)
+    return [*found, *tool_lists(lists, plain_name)]

@@ -14,9 +14,9 @@ from harness.dialects.kit.manifest import warning
 from harness.dialects.leafmesh import conditions
 from harness.dialects.leafmesh.agents import template_fields
 from harness.dialects.leafmesh.conditions import LanguageError
+from harness.dialects.leafmesh.dialect import EACH, Match, matches, texts
 from harness.dialects.leafmesh.document import TYPES
 from harness.dialects.leafmesh.failures import TEMPLATE_FIELDS
-from harness.dialects.leafmesh.path_patterns import EACH, Match, matches, texts
 from harness.errors import Problem, Severity, Span
 from harness.graph.model import END, START
 from harness.graph.to_json import to_json
