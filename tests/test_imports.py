@@ -142,7 +142,7 @@ def test_the_check_sees_imports_inside_functions() -> None:
     )
 
 
-RUNS_LANGGRAPH = {"harness.dialects.langgraph.app", "harness.dialects.langgraph.callables"}
+RUNS_LANGGRAPH = {"harness.dialects.langgraph.graphs"}
 """They make graphs of LangGraph from other callables."""
 FORBIDDEN = {
     "harness.graph": ["harness.dialects", "harness.source", "langgraph", "yaml", "pytest"],

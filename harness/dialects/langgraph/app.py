@@ -1,20 +1,21 @@
-"""Importing what a manifest names, and making a `Pregel` of it: of graphs, factories and any other callable."""
+"""The process of an app: its variables, and importing what a manifest names.
+
+No run reads files of variables, such as `.env` and `.env.local`, which have real keys, and other values on each
+machine. An app's own `load_dotenv()` finds such a file empty.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import builtins
 import importlib
 import importlib.util
-import inspect
 import io
 import os
 import re
 import sys
 import traceback
-from asyncio import AbstractEventLoop
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, wraps
 from importlib.metadata import PackageNotFoundError, version
@@ -23,15 +24,10 @@ from types import ModuleType
 from typing import Any, Final
 
 from harness.dialects.langgraph.target import Target, module_name
-from harness.dialects.langgraph.variable_files import hide_variable_files
-from harness.dialects.request import LoadRequest
-from harness.engine.versions import CONTEXT_FLOORS, too_old
 from harness.errors import ManifestError, Problem, Span, WorldError
-from harness.graph.native import Invocation
 from harness.source.display import clip, did_you_mean
 from harness.source.document import shown_path
 from harness.source.frames import error_line, own_frames
-from harness.time.clock import VirtualTimeLoop
 from harness.time.rebinding import PYTHON, USER, origin, when_imported
 
 DUMMY: Final = "replayed"
@@ -114,9 +110,32 @@ def _prepare_libraries() -> None:
     when_imported("langchain_core.runnables.graph", _draw_offline)
 
 
+def _hide_variable_files() -> None:
+    """Let this process find each file of variables empty. Writing one works."""
+    for module in (builtins, io):
+        really: Callable[..., Any] = module.open
+        if not hasattr(really, "hides_variables"):
+            module.open = _hiding(really)  # type: ignore[attr-defined]
+
+
+def _hiding(really: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(really)
+    def opened(file: Any, mode: str = "r", *args: Any, **options: Any) -> Any:
+        hidden = not isinstance(file, int) and "r" in mode and "+" not in mode and _has_variables(file)
+        return really(os.devnull if hidden else file, mode, *args, **options)
+
+    opened.hides_variables = True  # type: ignore[attr-defined]
+    return opened
+
+
+def _has_variables(file: Any) -> bool:
+    name = os.path.basename(os.fsdecode(file))
+    return (name == ".env" or name.startswith(".env.")) and os.path.isfile(file)
+
+
 def enter(folders: tuple[str, ...], environment: Mapping[str, str], *, offline: bool) -> None:
     """Make this process that of an app: its variables, and the folders its modules are imported from."""
-    hide_variable_files()
+    _hide_variable_files()
     os.environ.update({**_QUIET, **environment})
     if offline:
         os.environ.__class__ = _WithKeys
@@ -294,141 +313,3 @@ def _reads_environment(error: BaseException) -> bool:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     return trace is not None and trace.tb_frame.f_globals.get("__name__") in ("os", __name__)
-
-
-# ---------------------------------------------------------------- from an object to a graph
-
-
-def graph_of(found: Any, target: Target, request: LoadRequest, *, declared: bool = False) -> Any:
-    """Return the compiled graph of an object of LangGraph: a graph, a builder, or a function that makes one.
-
-    None if the object is none of these, but an agent that can be called. With `declared`, `langgraph.json`
-    says that a function makes a graph.
-
-    Raises:
-        ManifestError: it is neither a graph nor can it be called, or making the graph failed.
-    """
-    named_at = request.named_at
-    made = found
-    if callable(found) and not _is_graph(found) and is_factory(found, declared=declared):
-        arguments = _factory_arguments(found, request.invocation, named_at)
-        try:
-            made = _wait(found(**arguments), request.loop)
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
-        except BaseException as error:
-            raise import_error(target, error, named_at) from error
-        if not _is_graph(made):
-            kind = type(made).__name__
-            text = f"{target.shown} is called without input, as it makes a graph, and it returned {kind}"
-            hint = "if it is the agent itself, write `dialect: python`"
-            raise ManifestError(Problem("not-a-graph", text, named_at, hint))
-    if hasattr(made, "bound") and not hasattr(made, "nodes") and _is_graph(made.bound):
-        made = made.bound.with_config(made.config)
-    if type(made).__name__ == "RemoteGraph":
-        text = f"{target.shown} is a graph on another server, which does not run in this process"
-        raise ManifestError(Problem("not-runnable", text, named_at, "name the graph that the server runs"))
-    if _is_graph(made):
-        return made.compile() if hasattr(made, "compile") else made
-    if not callable(made) and not hasattr(made, "ainvoke"):
-        text = f"{target.shown} is neither a graph nor a function, but of the type {type(made).__name__}"
-        raise ManifestError(Problem("not-a-graph", text, named_at))
-    return None
-
-
-def _is_graph(found: Any) -> bool:
-    kinds = {kind.__name__ for kind in type(found).__mro__}
-    return bool(kinds & {"Pregel", "StateGraph", "RemoteGraph"}) or (
-        hasattr(found, "bound") and _is_graph(found.bound)
-    )
-
-
-def is_factory(found: Callable[..., Any], *, declared: bool = False) -> bool:
-    """True for a function without parameters, or whose first one is the `config` or the `runtime`.
-
-    One that is `declared` to make a graph may have other parameters, which have defaults.
-    """
-    if hasattr(found, "ainvoke") or not (inspect.isfunction(found) or inspect.ismethod(found)):
-        return False
-    if inspect.isgeneratorfunction(found) or inspect.isasyncgenfunction(
-        found
-    ):  # it yields what an agent says
-        return False
-    parameters = list(inspect.signature(found).parameters.values())
-    required = [each for each in parameters if each.default is each.empty]
-    return not parameters or bool(_given_to_factory(parameters[0])) or (declared and not required)
-
-
-def _given_to_factory(parameter: inspect.Parameter) -> str:
-    """Return `config` or `runtime`, what a parameter of a factory is for; "" for anything else."""
-    annotation = getattr(parameter.annotation, "__name__", str(parameter.annotation))
-    if parameter.name == "runtime" or "Runtime" in annotation:
-        return "runtime"
-    return "config" if parameter.name == "config" or "RunnableConfig" in annotation else ""
-
-
-def _factory_arguments(
-    found: Callable[..., Any], invocation: Invocation, named_at: Span | None
-) -> dict[str, Any]:
-    """Return the arguments of a function that makes a graph: parameters with defaults of their own keep these."""
-    config = {"configurable": {}, **invocation.config}
-    given: dict[str, Any] = {}
-    for each in inspect.signature(found).parameters.values():
-        if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
-            continue
-        what = _given_to_factory(each)
-        if what == "runtime":
-            if text := too_old(CONTEXT_FLOORS, "a function that makes a graph from the runtime"):
-                raise ManifestError(Problem("too-old", text, named_at))
-            from langgraph.runtime import Runtime
-
-            given[each.name] = Runtime(context=invocation.context)
-        elif what:
-            given[each.name] = config
-    return given
-
-
-def _wait(made: Any, loop: Callable[[], AbstractEventLoop] | None) -> Any:
-    """Return what a factory makes: at once, as a coroutine, or as a context manager, which stays open.
-
-    What needs an event loop gets that of the run, and stays open until that is closed; outside of runs, one that
-    is closed at once.
-    """
-    if _is_graph(made):
-        return made
-    if hasattr(made, "__aenter__"):
-        made = _opened(made)
-    if inspect.isawaitable(made):
-        if loop is not None:
-            return loop().run_until_complete(_awaited(made))
-        with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
-            return runner.run(_awaited(made))
-    return made.__enter__() if hasattr(made, "__enter__") else made
-
-
-async def _awaited(work: Awaitable[Any]) -> Any:
-    return await work
-
-
-async def _opened(manager: Any) -> Any:
-    """Enter a context manager in a task of its own, which the end of the run cancels: then it is left."""
-    entered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-
-    async def hold() -> None:
-        try:
-            async with manager as made:
-                entered.set_result(made)
-                await asyncio.get_running_loop().create_future()
-        except BaseException as error:
-            if entered.done():
-                raise
-            entered.set_exception(error)
-
-    holder = asyncio.create_task(hold())
-    _held.add(holder)
-    holder.add_done_callback(_held.discard)
-    return await entered
-
-
-_held: Final[set[asyncio.Task[None]]] = set()
-"""The tasks that hold a context manager open. A loop does not keep its tasks."""

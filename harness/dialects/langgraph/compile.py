@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
@@ -12,22 +12,15 @@ from typing import Any, Final
 from harness.chance import seeded_chance
 from harness.dialects.kit.accesses import code_of, functions_in
 from harness.dialects.kit.manifest import BadInput
-from harness.dialects.langgraph.app import (
-    enter,
-    entered,
-    graph_of,
-    import_target,
-)
-from harness.dialects.langgraph.callables import graph_of_callable
+from harness.dialects.langgraph.app import enter, entered, import_target
 from harness.dialects.langgraph.declared import declared_app, declared_callable
-from harness.dialects.langgraph.dialect import FILE, agents
+from harness.dialects.langgraph.graphs import graph_of, graph_of_callable
 from harness.dialects.langgraph.target import (
+    FILE,
+    App,
     Target,
+    app_of,
     forget_folders,
-    import_folders,
-    is_object,
-    module_name,
-    target_at,
 )
 from harness.dialects.request import LoadRequest
 from harness.engine.versions import CONTEXT_FLOORS, FLOORS, default_recursion_limit, too_old
@@ -35,41 +28,25 @@ from harness.errors import ManifestError, Problem, Span
 from harness.graph.effects import NAMED_KINDS
 from harness.graph.model import END, NODE, START, Channel, Edge, Lifecycle, NestedGraph, Node, Vocabulary
 from harness.graph.native import COMMAND, NativeGraph, PlainState, name_inside, route_label
-from harness.source.display import did_you_mean, nearest
-from harness.source.document import Document, real_path, shown_path
-from harness.source.modules import ModuleSearch
-from harness.source.project import marked_root
+from harness.source.document import shown_path
 from harness.source.python_texts import import_with
 
-_OTHER_LANGUAGES: Final = (".ts", ".js", ".mts", ".mjs", ".tsx", ".jsx")
 _INTERNAL: Final = ("__", "branch:", "join:")
 _WHOLE: Final = "__root__"
 """The only key of a state that is no mapping."""
 _MOST_STEPS_DRAWN: Final = 250
 _WHY_OPEN: Final = "the code of the app decides"
-_READ: Final = ("graphs", "dependencies", "env")
-
-
-@dataclass(frozen=True)
-class _App:
-    """The content of a manifest: the object, where its modules are, and their variables."""
-
-    target: Target
-    name: str
-    folders: tuple[str, ...]
-    environment: Mapping[str, str]
-    warnings: tuple[Problem, ...] = ()
 
 
 def load(request: LoadRequest) -> NativeGraph:
     """Load a graph, or any other callable."""
-    app = _app(request)
+    app = app_of(request)
     return replace(_load(request, app), warnings=app.warnings)
 
 
 def load_callable(request: LoadRequest) -> NativeGraph:
     """Load a callable as an agent, even if it looks like a function that makes a graph."""
-    app = _app(request)
+    app = app_of(request)
     return replace(_load(request, app, as_callable=True), warnings=app.warnings)
 
 
@@ -77,7 +54,7 @@ def preload(request: LoadRequest) -> tuple[str, ...]:
     """Import an app, and return the folders of its modules."""
     forget_folders()
     located = request.path / FILE if request.path.is_dir() else request.path
-    app = _app(replace(request, paths=(located,)))
+    app = app_of(replace(request, paths=(located,)))
     enter(app.folders, app.environment, offline=request.invocation.offline)
     _give_texts(request)
     found = import_target(app.target, app.folders, request.named_at)
@@ -96,33 +73,7 @@ def _give_texts(request: LoadRequest) -> None:
         raise ManifestError(Problem("import", text, request.named_at))
 
 
-def modules_of(request: LoadRequest) -> list[tuple[str, Path]]:
-    """Return the modules that an app imports from its own folders, with their names; without `agent`, of all graphs.
-
-    Raises:
-        ManifestError: the manifest names no app.
-    """
-    names: list[str | None] = [request.agent]
-    if request.agent is None and not is_object(request.path):
-        names = [*agents(request.read(request.path, yaml="1.2", named_at=request.named_at))] or names
-    found: dict[Path, str] = {}
-    for name in names:
-        try:
-            app = _app(replace(request, agent=name))
-        except ManifestError:
-            if len(names) == 1:
-                raise
-            continue  # a graph in another language, beside those that can run
-        folders = tuple(map(Path, app.folders))
-        first = [app.target.file] if app.target.file is not None else []
-        project = marked_root(app.target.base) or app.target.base
-        modules = ModuleSearch(folders, project).modules([app.target.module], first)
-        own = [real_path(each) for each in modules.files if each.is_file()]
-        found |= {file: module_name(file, app.folders) or file.stem for file in own if file not in found}
-    return [(name, file) for file, name in found.items()]
-
-
-def _load(request: LoadRequest, app: _App, *, as_callable: bool = False) -> NativeGraph:
+def _load(request: LoadRequest, app: App, *, as_callable: bool = False) -> NativeGraph:
     if app.target.file is not None:
         request.record(app.target.file)
     if not request.imports:
@@ -146,61 +97,7 @@ def _load(request: LoadRequest, app: _App, *, as_callable: bool = False) -> Nati
     return _described(compiled, app.name or compiled.get_name(), "langgraph", app, request)
 
 
-# ---------------------------------------------------------------- the manifest
-
-
-def _app(request: LoadRequest) -> _App:
-    path = request.path
-    if is_object(path):
-        target = target_at(path.name, path.parent)
-        return _App(target, "", import_folders(target, ()), dict(request.env))
-    document = request.read(path, yaml="1.2", named_at=request.named_at)
-    graphs = document.value.get("graphs") if isinstance(document.value, dict) else None
-    if not isinstance(graphs, dict) or not graphs:
-        text = f"{path.name} has no graphs: expected a mapping from names to ./file.py:object"
-        raise ManifestError(Problem("not-a-graph", text, document.span()))
-    name = request.agent or next(iter(graphs))
-    if name not in graphs:
-        text = f"{path.name} has no graph '{name}'"
-        raise ManifestError(
-            Problem("unknown-agent", text, request.agent_at, did_you_mean(name, list(graphs)))
-        )
-    if request.agent is None and len(graphs) > 1:
-        text = f"{path.name} has {len(graphs)} graphs, and nothing says which one runs"
-        hint = f"agent: one of {', '.join(graphs)}"
-        raise ManifestError(Problem("unknown-agent", text, request.named_at or document.span(), hint))
-    written = graphs[name]["path"] if isinstance(graphs[name], dict) else graphs[name]
-    at = document.span(("graphs", name))
-    where = written.rpartition(":")[0]
-    if where.endswith(_OTHER_LANGUAGES):
-        text = f"the graph '{name}' is {written}: graphs in JavaScript and TypeScript do not run here"
-        hint = "`harness serve` answers the models of its process: docs/serve.md"
-        raise ManifestError(Problem("not-runnable", text, at, hint))
-    target = target_at(written, path.parent)
-    if target.file is not None and not target.file.is_file():
-        raise ManifestError(Problem("missing-file", f"file '{where}' does not exist", at))
-    dependencies = document.value.get("dependencies") or ()
-    folders = tuple(
-        path.parent / each for each in dependencies if isinstance(each, str) and each.startswith(".")
-    )
-    env = document.value.get("env")
-    # A text names a .env file, which has real keys: it is not read.
-    given = {key: str(value) for key, value in env.items()} if isinstance(env, dict) else {}
-    environment = {**given, **request.env}
-    return _App(target, name, import_folders(target, folders), environment, tuple(_misspelt_keys(document)))
-
-
-def _misspelt_keys(document: Document) -> Iterator[Problem]:
-    """Yield a warning for each key that resembles one that is read. The platform of LangGraph has many more."""
-    for key in document.value:
-        if key not in _READ and (meant := nearest(key, _READ)) and meant not in document.value:
-            text = f"unknown key '{key}' in {FILE}: it is ignored"
-            yield Problem(
-                "unknown-key", text, document.key_span((key,)), f"did you mean '{meant}'?", severity="warning"
-            )
-
-
-def _unimported(app: _App, dialect: str) -> NativeGraph:
+def _unimported(app: App, dialect: str) -> NativeGraph:
     """Return the graph of an app that may not be imported: nothing is known of it."""
     return NativeGraph(
         name=app.name or app.target.name,
@@ -215,7 +112,7 @@ def _unimported(app: _App, dialect: str) -> NativeGraph:
 # ---------------------------------------------------------------- the graph
 
 
-def _described(compiled: Any, name: str, dialect: str, app: _App, request: LoadRequest) -> NativeGraph:
+def _described(compiled: Any, name: str, dialect: str, app: App, request: LoadRequest) -> NativeGraph:
     nodes = tuple(
         Node(each, dialect, _never, _place(node.bound))
         for each, node in compiled.nodes.items()
@@ -319,7 +216,7 @@ def _pairs(compiled: Any) -> Iterator[tuple[str, str, bool]]:
     yield from sorted(found)
 
 
-def _vocabulary(compiled: Any, app: _App, request: LoadRequest, dialect: str) -> Vocabulary:
+def _vocabulary(compiled: Any, app: App, request: LoadRequest, dialect: str) -> Vocabulary:
     inside: dict[str, list[NestedGraph]] = {}
     for node, inner in compiled.get_subgraphs():
         if not hasattr(inner, "nodes"):  # it is on another server

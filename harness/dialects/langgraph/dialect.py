@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.dialects.dialect import lazy_function
-from harness.dialects.langgraph.target import is_object
+from harness.dialects.langgraph.target import FILE, is_object
 from harness.source.document import Document
 from harness.source.yaml import Version
 
@@ -17,8 +17,6 @@ load = lazy_function("harness.dialects.langgraph.compile:load")
 claims = is_object
 preload = lazy_function("harness.dialects.langgraph.compile:preload")
 prompts = lazy_function("harness.dialects.langgraph.prompts:prompts")
-
-FILE = "langgraph.json"
 
 
 def locate(path: Path) -> Sequence[Path]:

@@ -10,15 +10,18 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from harness.dialects.dialect import Prompt
-from harness.dialects.langgraph.compile import modules_of
+from harness.dialects.langgraph.dialect import agents
+from harness.dialects.langgraph.target import app_of, is_object, module_name
 from harness.dialects.request import LoadRequest
-from harness.errors import Span
-from harness.source.document import shown_path
+from harness.errors import ManifestError, Span
+from harness.source.document import real_path, shown_path
+from harness.source.modules import ModuleSearch
+from harness.source.project import marked_root
 from harness.source.python_texts import place_of, text_of
 
 _NAMES: Final = re.compile(r"(?i)prompt|instruction|system|persona|backstory|guideline|template")
@@ -37,7 +40,7 @@ def prompts(request: LoadRequest) -> Sequence[Prompt]:
     Raises:
         ManifestError: the manifest names no app.
     """
-    modules = [(name, file, _Module.read(file)) for name, file in modules_of(request)]
+    modules = [(name, file, _Module.read(file)) for name, file in _modules_of(request)]
     used = {name for _, _, module in modules for name in module.used}
     return [
         Prompt(f"{name}:{id_}", kind, text, Span(shown_path(file), *place_of(node, module.lines)))
@@ -45,6 +48,32 @@ def prompts(request: LoadRequest) -> Sequence[Prompt]:
         for id_, kind, node in module.found
         if (text := text_of(node)) is not None and _is_prompt(id_, kind, text, used)
     ]
+
+
+def _modules_of(request: LoadRequest) -> list[tuple[str, Path]]:
+    """Return the modules that an app imports from its own folders, with their names; without `agent`, of all graphs.
+
+    Raises:
+        ManifestError: the manifest names no app.
+    """
+    names: list[str | None] = [request.agent]
+    if request.agent is None and not is_object(request.path):
+        names = [*agents(request.read(request.path, yaml="1.2", named_at=request.named_at))] or names
+    found: dict[Path, str] = {}
+    for name in names:
+        try:
+            app = app_of(replace(request, agent=name))
+        except ManifestError:
+            if len(names) == 1:
+                raise
+            continue  # a graph in another language, beside those that can run
+        folders = tuple(map(Path, app.folders))
+        first = [app.target.file] if app.target.file is not None else []
+        project = marked_root(app.target.base) or app.target.base
+        modules = ModuleSearch(folders, project).modules([app.target.module], first)
+        own = [real_path(each) for each in modules.files if each.is_file()]
+        found |= {file: module_name(file, app.folders) or file.stem for file in own if file not in found}
+    return [(name, file) for file, name in found.items()]
 
 
 def _is_prompt(id_: str, kind: str, text: str, used: set[str]) -> bool:

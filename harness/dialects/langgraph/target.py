@@ -1,4 +1,4 @@
-"""The target of a manifest of a LangGraph app: an object of a file or of a module.
+"""A manifest of a LangGraph app: the object that it names, of a file or of a module, and the folders of its modules.
 
 graph.py:graph      an object in a file
 app.graph:graph     an object in a module, which is found from the folder of the manifest
@@ -7,11 +7,21 @@ app.graph:graph     an object in a module, which is found from the folder of the
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
+from harness.dialects.request import LoadRequest
+from harness.errors import ManifestError, Problem
+from harness.source.display import did_you_mean, nearest
+from harness.source.document import Document
 from harness.source.project import marked_root
+
+FILE: Final = "langgraph.json"
+_OTHER_LANGUAGES: Final = (".ts", ".js", ".mts", ".mjs", ".tsx", ".jsx")
+_READ: Final = ("graphs", "dependencies", "env")
 
 
 @dataclass(frozen=True)
@@ -91,3 +101,70 @@ def module_name(file: Path, folders: tuple[str, ...]) -> str:
         if parts and all(map(str.isidentifier, parts)):
             return ".".join(parts)
     return ""
+
+
+@dataclass(frozen=True)
+class App:
+    """The content of a manifest: the object, where its modules are, and their variables."""
+
+    target: Target
+    name: str
+    folders: tuple[str, ...]
+    environment: Mapping[str, str]
+    warnings: tuple[Problem, ...] = ()
+
+
+def app_of(request: LoadRequest) -> App:
+    """Return what a manifest says of an app.
+
+    Raises:
+        ManifestError: it names none that can run here.
+    """
+    path = request.path
+    if is_object(path):
+        target = target_at(path.name, path.parent)
+        return App(target, "", import_folders(target, ()), dict(request.env))
+    document = request.read(path, yaml="1.2", named_at=request.named_at)
+    graphs = document.value.get("graphs") if isinstance(document.value, dict) else None
+    if not isinstance(graphs, dict) or not graphs:
+        text = f"{path.name} has no graphs: expected a mapping from names to ./file.py:object"
+        raise ManifestError(Problem("not-a-graph", text, document.span()))
+    name = request.agent or next(iter(graphs))
+    if name not in graphs:
+        text = f"{path.name} has no graph '{name}'"
+        raise ManifestError(
+            Problem("unknown-agent", text, request.agent_at, did_you_mean(name, list(graphs)))
+        )
+    if request.agent is None and len(graphs) > 1:
+        text = f"{path.name} has {len(graphs)} graphs, and nothing says which one runs"
+        hint = f"agent: one of {', '.join(graphs)}"
+        raise ManifestError(Problem("unknown-agent", text, request.named_at or document.span(), hint))
+    written = graphs[name]["path"] if isinstance(graphs[name], dict) else graphs[name]
+    at = document.span(("graphs", name))
+    where = written.rpartition(":")[0]
+    if where.endswith(_OTHER_LANGUAGES):
+        text = f"the graph '{name}' is {written}: graphs in JavaScript and TypeScript do not run here"
+        hint = "`harness serve` answers the models of its process: docs/serve.md"
+        raise ManifestError(Problem("not-runnable", text, at, hint))
+    target = target_at(written, path.parent)
+    if target.file is not None and not target.file.is_file():
+        raise ManifestError(Problem("missing-file", f"file '{where}' does not exist", at))
+    dependencies = document.value.get("dependencies") or ()
+    folders = tuple(
+        path.parent / each for each in dependencies if isinstance(each, str) and each.startswith(".")
+    )
+    env = document.value.get("env")
+    # A text names a .env file, which has real keys: it is not read.
+    given = {key: str(value) for key, value in env.items()} if isinstance(env, dict) else {}
+    environment = {**given, **request.env}
+    return App(target, name, import_folders(target, folders), environment, tuple(_misspelt_keys(document)))
+
+
+def _misspelt_keys(document: Document) -> Iterator[Problem]:
+    """Yield a warning for each key that resembles one that is read. The platform of LangGraph has many more."""
+    for key in document.value:
+        if key not in _READ and (meant := nearest(key, _READ)) and meant not in document.value:
+            text = f"unknown key '{key}' in {FILE}: it is ignored"
+            yield Problem(
+                "unknown-key", text, document.key_span((key,)), f"did you mean '{meant}'?", severity="warning"
+            )
