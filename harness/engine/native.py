@@ -18,12 +18,11 @@ from langgraph.store.memory import InMemoryStore
 from langsmith import tracing_context
 
 from harness.engine.context import RunContext
-from harness.engine.native_models import wrap_models
-from harness.engine.native_tools import wrap_tools
+from harness.engine.native_calls import wrap_models, wrap_tools
 from harness.engine.native_visits import Visits, can_observe, observed
 from harness.engine.pauses import Question, Replay
 from harness.engine.scheduler import People
-from harness.engine.too_many_steps import with_last_steps
+from harness.engine.superstep import BREAKPOINT, with_last_steps
 from harness.engine.versions import (
     command_to_resume,
     has_context,
@@ -35,8 +34,6 @@ from harness.graph.model import State
 from harness.graph.native import NativeGraph, PlainState
 from harness.interception.real_effects import within_effect
 
-BREAKPOINT: Final = "breakpoint"
-"""The id of the question for a static breakpoint. Interrupts have LangGraph's ids."""
 _MOST_ITEMS: Final = 100_000
 _INTERRUPT: Final = "__interrupt__"
 

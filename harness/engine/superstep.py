@@ -6,11 +6,12 @@ world's people are asked all pending questions, if they have an answer to each.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from langchain_core.runnables import RunnableConfig
+from langgraph import errors
 from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphBubbleUp, InvalidUpdateError
@@ -20,10 +21,36 @@ from langsmith import tracing_context
 from harness.engine.context import RunContext
 from harness.engine.pauses import Question, Replay
 from harness.engine.scheduler import People, initial_state, with_partial_updates
-from harness.engine.too_many_steps import with_last_steps
+from harness.engine.standstill import LastSteps, last_steps
 from harness.engine.translation import Thread, build, collision_error, field_names, node_names, updating_state
 from harness.engine.visit import follows_all_edges
+from harness.errors import RunError
 from harness.graph.model import START, State
+
+
+class GraphRecursionError(RunError, errors.GraphRecursionError):
+    """A graph that did not end within its recursion limit.
+
+    It has the name of LangGraph's error, and is a subclass of it.
+    """
+
+    code = "too-many-steps"
+
+    def __init__(self, text: str, way: LastSteps) -> None:
+        self.way = way
+        self.span = way.closing.span if way.closing is not None else None
+        super().__init__(text)
+
+
+def with_last_steps(error: Exception, run: RunContext, supersteps: Iterable[Sequence[str]]) -> Exception:
+    """Return an error of LangGraph as it is, but a `GraphRecursionError` as one that names the last steps."""
+    if not isinstance(error, errors.GraphRecursionError) or isinstance(error, RunError):
+        return error
+    last = last_steps(list(supersteps), run.graph)
+    text = (
+        f"graph '{run.graph.name}' did not come to an end within {run.recursion_limit} steps; it last {last}"
+    )
+    return GraphRecursionError(text, last)
 
 
 class _ByReference:

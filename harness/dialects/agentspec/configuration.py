@@ -44,7 +44,8 @@ from harness.dialects.agentspec.references import (
     TooManyNodes,
     UnreadableValue,
 )
-from harness.dialects.kit.manifest import Problems, sexagesimals
+from harness.dialects.kit.manifest import Problems
+from harness.dialects.kit.rules import sexagesimals
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem, Span
 from harness.source.display import did_you_mean

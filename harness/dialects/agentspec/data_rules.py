@@ -12,7 +12,7 @@ from harness.dialects.agentspec.data_flow import DataFlow, NodeOutput
 from harness.dialects.agentspec.flows import BranchingNode, EndNode, Flow, Node, StartNode
 from harness.dialects.agentspec.properties import PLACEHOLDER, CastError, Property, fits
 from harness.dialects.agentspec.types import castable, same_type
-from harness.dialects.kit.manifest import reachable
+from harness.dialects.kit.rules import reachable
 from harness.errors import Problem, Span
 from harness.graph.to_json import from_json
 from harness.source.display import did_you_mean, nearest

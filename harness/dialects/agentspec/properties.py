@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from harness.dialects.agentspec.types import NO_DEFAULT, TYPES, Alternative, Type, type_of
-from harness.dialects.kit.templates import fill, placeholders
+from harness.dialects.kit.manifest import fill, placeholders
 from harness.errors import HarnessError
 from harness.matchers.schema_flaws import schema_flaw
 from harness.source.document import DocumentPath

@@ -1,20 +1,19 @@
-"""Opening a manifest: its document, the Python objects it names, and the collection of its problems."""
+"""Opening a manifest: its document, the Python objects it names, its problems, and the texts and lists in it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import isclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from harness.dialects.dialect import Tunable
 from harness.dialects.request import LoadRequest
 from harness.engine.context import RunContext
 from harness.errors import HarnessError, ManifestError, Problem, Span, WorldError
-from harness.graph.model import START
 from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath, parse, shown_path
 from harness.source.imports import ImportProblem, import_object
@@ -49,11 +48,6 @@ def only_document(
         return parse(request.text, file=str(request.path), yaml=yaml, rewrite=rewrite)
     request.record(request.path)
     return request.read(request.path, yaml=yaml, named_at=request.named_at, rewrite=rewrite)
-
-
-def warning(code: str, text: str, span: Span, hint: str = "") -> Problem:
-    """Return a problem that does not keep the manifest from running."""
-    return Problem(code, text, span, hint, "warning")
 
 
 @contextmanager
@@ -143,7 +137,7 @@ class Problems:
 
     def warn(self, code: str, text: str, span: Span, hint: str = "") -> None:
         """Add a warning."""
-        self.warnings.append(warning(code, text, span, hint))
+        self.warnings.append(Problem(code, text, span, hint, "warning"))
 
     def add(self, problems: Iterable[Problem]) -> None:
         """Add problems to the errors or the warnings, by their severity."""
@@ -195,32 +189,6 @@ def warn_dropped_inputs(names: Iterable[str], known: Iterable[str], why: str, ru
     for name in names:
         hint = did_you_mean(str(name), options)
         run.warn(f"input '{name}' is dropped: {why}" + (f" ({hint})" if hint else ""))
-
-
-Node = TypeVar("Node", bound=Hashable)
-
-
-def reachable(start: Node, edges: Iterable[tuple[Node, Node]]) -> set[Node]:
-    """Return `start` and all nodes reachable from it along the edges (source, target)."""
-    targets: dict[Node, list[Node]] = {}
-    for source, target in edges:
-        targets.setdefault(source, []).append(target)
-    found, ahead = {start}, [start]
-    while ahead:
-        new = set(targets.get(ahead.pop(), ())) - found
-        found |= new
-        ahead += new
-    return found
-
-
-def unreachable_nodes(
-    edges: Iterable[tuple[str, str]], nodes: Iterable[tuple[str, Span]]
-) -> Iterator[Problem]:
-    """Yield a warning for each node, with its location, to which no edges (source, target) lead from the start."""
-    reached = reachable(START, edges)
-    for name, span in nodes:
-        if name not in reached:
-            yield warning("unreachable-node", f"node '{name}' can never run: nothing leads to it", span)
 
 
 ToolName = Callable[[Any], str | None]
@@ -278,26 +246,38 @@ def plain_name(tool: Any) -> str | None:
     return tool if isinstance(tool, str) and tool else None
 
 
-_LIKELY: Final = re.compile(r"\d:[0-5]?\d")
+def placeholders(value: Any, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """Yield the placeholders in a text, or in the texts of lists and mappings at any depth, keys included."""
+    if isinstance(value, str):
+        yield from pattern.finditer(value)
+    elif isinstance(value, Mapping):
+        for key, held in value.items():
+            yield from placeholders(key, pattern)
+            yield from placeholders(held, pattern)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from placeholders(item, pattern)
 
 
-def sexagesimals(document: Document) -> Iterator[Problem]:
-    """Yield a warning for each sexagesimal number in a document, except in `metadata`, which has no effect."""
-    if _LIKELY.search(document.text):
-        yield from _below(document, (), document.value)
+def fill(value: Any, pattern: re.Pattern[str], text_of: Callable[[re.Match[str]], str]) -> Any:
+    """Return a text, list or mapping with each placeholder replaced by `text_of` its match.
+
+    Placeholders in the inserted text are not expanded.
+    """
+    if isinstance(value, str):
+        return pattern.sub(text_of, value)
+    if isinstance(value, Mapping):
+        return {fill(key, pattern, text_of): fill(held, pattern, text_of) for key, held in value.items()}
+    if isinstance(value, list | tuple):
+        return [fill(item, pattern, text_of) for item in value]
+    return value
 
 
-def _below(document: Document, path: DocumentPath, value: Any) -> Iterator[Problem]:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if key != "metadata":
-                yield from _below(document, (*path, key), item)
-    elif isinstance(value, list):
-        for at, item in enumerate(value):
-            yield from _below(document, (*path, at), item)
-    elif type(value) in (int, float):
-        start, end = document.extent_of(path)
-        written = document.text[start:end]
-        if ":" in written and "*" not in written:
-            text = f"{written} is read as the number {value:g}, to the base of 60 (YAML 1.1)"
-            yield Problem("sexagesimal", text, document.span(path), "quote it to make it text", "warning")
+_FENCE: Final = re.compile(r"(`{3,})(?:[\w+-]+(?=[\s\[{\"]))?\s*(.*?)\s*\1", re.DOTALL)
+
+
+def strip_code_fence(text: str) -> str:
+    """Return the trimmed text; if all of it is one code fence, the content of the fence."""
+    text = text.strip()
+    found = _FENCE.fullmatch(text)
+    return found[2] if found else text

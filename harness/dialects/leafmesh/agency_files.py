@@ -21,7 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from harness.dialects.kit.manifest import warning
+from harness.dialects.kit.rules import warning
 from harness.dialects.leafmesh.document import AutoDiscover, Mesh
 from harness.dialects.request import FolderListing, LoadRequest
 from harness.errors import ManifestError, Problem, Span

@@ -10,7 +10,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Final, NoReturn
 
-from harness.dialects.kit.manifest import warning
+from harness.dialects.kit.rules import warning
 from harness.dialects.leafmesh import decorators
 from harness.dialects.leafmesh.agency_files import PACKAGE, AgencyFiles, PythonFile
 from harness.dialects.leafmesh.connector_exchange import HELPERS, integration_helper

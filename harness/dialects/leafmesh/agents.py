@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from harness.dialects.kit.attempts import with_timeout
-from harness.dialects.kit.templates import fill, placeholders
+from harness.dialects.kit.manifest import fill, placeholders
 from harness.dialects.leafmesh import document as doc
 from harness.dialects.leafmesh.agency import ARRIVALS, INPUT, Arrivals, MeshParts
 from harness.dialects.leafmesh.connector_exchange import exchange, integrations_run_in

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
-from harness.dialects.kit.manifest import input_values, reachable, refuse_deep_nesting, warning
+from harness.dialects.kit.manifest import input_values, refuse_deep_nesting
+from harness.dialects.kit.rules import reachable, warning
 from harness.dialects.leafmesh.agency import Agency, MeshParts, input_of
 from harness.dialects.leafmesh.agents import node_function
 from harness.dialects.leafmesh.conditions import parse_wait_for

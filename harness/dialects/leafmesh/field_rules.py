@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, get_args
 
-from harness.dialects.kit.manifest import Problems, warning
+from harness.dialects.kit.manifest import Problems
+from harness.dialects.kit.rules import warning
 from harness.dialects.leafmesh import conditions
 from harness.dialects.leafmesh.agents import output_of
 from harness.dialects.leafmesh.conditions import INPUT, OUTPUT, Condition

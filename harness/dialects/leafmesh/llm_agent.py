@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from harness.dialects.kit.attempts import with_timeout
-from harness.dialects.kit.templates import strip_code_fence
+from harness.dialects.kit.manifest import strip_code_fence
 from harness.dialects.kit.tool_calls import RefusedCall, ToolReportedError, answer_call, refuse, to_ai_message
 from harness.dialects.leafmesh.agency import MeshParts
 from harness.dialects.leafmesh.decorators import RawOutput, RegisteredTool, post_process

@@ -22,8 +22,8 @@ from harness.dialects.kit.manifest import (
     plain_name,
     temperature,
     tool_lists,
-    warning,
 )
+from harness.dialects.kit.rules import warning
 from harness.dialects.leafmesh.dialect import EACH, texts
 from harness.dialects.leafmesh.document import Mesh
 from harness.dialects.leafmesh.field_rules import (

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from harness.dialects.kit.templates import strip_code_fence
+from harness.dialects.kit.manifest import strip_code_fence
 from harness.dialects.leafmesh import conditions
 from harness.dialects.leafmesh.agency import Handover, MeshParts, dispatch
 from harness.dialects.leafmesh.agents import RESULT, AgentResult

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from harness.dialects.kit.manifest import warning
+from harness.dialects.kit.rules import warning
 from harness.dialects.leafmesh import conditions
 from harness.dialects.leafmesh.agents import template_fields
 from harness.dialects.leafmesh.conditions import LanguageError

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from harness.dialects.kit.declared import array_schema, first_read, object_schema
-from harness.dialects.kit.manifest import reachable
+from harness.dialects.kit.rules import reachable
 from harness.dialects.loki import document as doc
 from harness.dialects.loki.document import INITIAL_PROMPT
 from harness.dialects.loki.nodes import AgentContext, valid_lengths

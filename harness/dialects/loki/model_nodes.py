@@ -18,7 +18,7 @@ from typing import Any, Final
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from harness.dialects.kit.attempts import with_retries, with_timeout
-from harness.dialects.kit.templates import strip_code_fence
+from harness.dialects.kit.manifest import strip_code_fence
 from harness.dialects.kit.tool_calls import ToolReportedError, answer_call, to_ai_message
 from harness.dialects.loki.dialect import MANIFEST
 from harness.dialects.loki.document import INITIAL_PROMPT, AgentConfig, AgentFile, AgentNode, LLMNode

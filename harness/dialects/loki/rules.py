@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from harness.dialects.kit.manifest import reachable
+from harness.dialects.kit.rules import reachable
 from harness.dialects.loki import document as doc
 from harness.dialects.loki.dialect import MANIFEST
 from harness.dialects.loki.model_nodes import CONFIG, is_file_name, sibling_folder

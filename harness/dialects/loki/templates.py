@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NoReturn
 
-from harness.dialects.kit.templates import fill, placeholders
+from harness.dialects.kit.manifest import fill, placeholders
 from harness.dialects.loki.document import NodeSpec
 from harness.errors import HarnessError
 from harness.graph.to_json import MAX_DEPTH, compact_json

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from harness.dialects.kit.manifest import reachable
+from harness.dialects.kit.rules import reachable
 from harness.dialects.loki import document as doc
 from harness.dialects.loki.knowledge import has_protocol
 from harness.dialects.loki.nodes import PREDICATE_FORM, RUNTIMES, is_predicate, satisfies

@@ -16,8 +16,8 @@ from harness.dialects.kit.manifest import (
     load_hook,
     load_object,
     only_document,
-    warning,
 )
+from harness.dialects.kit.rules import warning
 from harness.dialects.request import LoadRequest
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import Agent, Skills, SubAgent, read_skill, vocabulary
@@ -28,12 +28,12 @@ from harness.dialects.sherma.hooks import InstalledHook
 from harness.dialects.sherma.lifecycle import edges_and_routers, lifecycle
 from harness.dialects.sherma.nodes import NODE_FUNCTIONS, skill_tools
 from harness.dialects.sherma.prompt_list import read_instructions
-from harness.dialects.sherma.rules import Rules
+from harness.dialects.sherma.rules import AgentRules, duplicate_declarations, unknown_keys
 from harness.dialects.sherma.server_hooks import InstalledServer
 from harness.dialects.sherma.stand_in import offer_stand_in
 from harness.dialects.sherma.sub_agents import Load, sub_agent, sub_agent_tool
 from harness.dialects.sherma.tools import Tool, ToolRegistry, imported_tool
-from harness.dialects.sherma.warnings import AgentWarnings, duplicate_declarations, unknown_keys
+from harness.dialects.sherma.warnings import AgentWarnings
 from harness.errors import ManifestError, Problem, Span
 from harness.graph.messages import MessageLog, append_messages, to_messages
 from harness.graph.model import Channel, Graph, Node
@@ -212,7 +212,7 @@ def _compile(request: LoadRequest, document: Document) -> Graph:
     name = select_agent(manifest, document, request.agent)
     compiler = ManifestCompiler(request, document, manifest, load)
     agent = compiler.agent(name)
-    compiler.problems.add(Rules(manifest, name, document).problems())
+    compiler.problems.add(AgentRules(manifest, name, document).problems())
     compiler.problems.raise_errors()
     warnings = [*unknown_keys(document), *compiler.problems.warnings]
     warnings += [*duplicate_declarations(manifest, document), *AgentWarnings(agent, document).problems()]

@@ -12,7 +12,8 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from harness.dialects.kit.manifest import input_values, refusing, warn_dropped_inputs, warning
+from harness.dialects.kit.manifest import input_values, refusing, warn_dropped_inputs
+from harness.dialects.kit.rules import warning
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma import sub_agents as a2a

@@ -4,55 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
-from harness.dialects.kit.manifest import unreachable_nodes, warning
+from harness.dialects.kit.rules import unreachable_nodes, warning
 from harness.dialects.sherma import document as doc
 from harness.dialects.sherma.agent import Agent, cel_expressions
 from harness.dialects.sherma.document import INTERNAL_STATE_KEY, Ref
 from harness.dialects.sherma.tools import same_version
-from harness.errors import ExpressionError, ManifestError, Problem
+from harness.errors import ExpressionError, Problem
 from harness.expressions.cel import Expression, written_keys
 from harness.expressions.cel import compile as compile_cel
 from harness.graph.model import START, Graph
 from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath
-from harness.source.models import validate
-
-
-def unknown_keys(document: Document) -> Iterator[Problem]:
-    """Yield undocumented keys, which sherma ignores."""
-    try:
-        validate(doc.Manifest, document, extra="forbid")
-    except ManifestError as refusal:
-        for problem in refusal.problems:
-            if problem.code == "unknown-key":
-                yield replace(problem, message=f"{problem.message} is ignored", severity="warning")
-
-
-_BY_VERSION: Final = ("prompts", "llms", "tools", "skills")
-_BY_ID: Final = ("sub_agents", "mcp_servers")
-
-
-def duplicate_declarations(manifest: doc.Manifest, document: Document) -> Iterator[Problem]:
-    """Yield duplicate declarations of an id or a version: sherma's registries keep only one.
-
-    Versions of a sub-agent are told apart by call_agent nodes alone.
-    """
-    nodes = (node for agent in manifest.agents.values() for node in agent.graph.nodes)
-    called = {node.args.agent.id for node in nodes if node.type == "call_agent"}
-    for section in (*_BY_VERSION, *_BY_ID):
-        seen: set[tuple[str, str]] = set()
-        for at, declared in enumerate(getattr(manifest, section)):
-            by_version = section in _BY_VERSION or (section == "sub_agents" and declared.id in called)
-            name = (declared.id, declared.version if by_version else "")
-            if name in seen:
-                version = f" with version '{declared.version}'" if by_version else ""
-                text = f"'{declared.id}' is defined twice in '{section}'{version}: only one of them is used"
-                yield warning("duplicate-name", text, document.span((section, at, "id")))
-            seen.add(name)
-
 
 _RESPONSE: Final = "llm_response"
 _WORDS: Final = re.compile(r"[A-Za-z][\w ,.;:!?'’-]{0,60}")

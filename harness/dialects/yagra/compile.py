@@ -12,13 +12,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
-from harness.dialects.kit.manifest import (
-    Problems,
-    only_document,
-    refuse_deep_nesting,
-    sexagesimals,
-    unreachable_nodes,
-)
+from harness.dialects.kit.manifest import Problems, only_document, refuse_deep_nesting
+from harness.dialects.kit.rules import sexagesimals, unreachable_nodes
 from harness.dialects.request import LoadRequest
 from harness.dialects.yagra.declared import declared_data
 from harness.dialects.yagra.document import SUBGRAPH, TEXT_INPUT, NodeSpec, Workflow

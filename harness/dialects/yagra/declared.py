@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from harness.dialects.kit.declared import TYPES, first_read, object_schema, user_messages
-from harness.dialects.kit.manifest import reachable
+from harness.dialects.kit.rules import reachable
 from harness.dialects.yagra.document import NEXT, SUBGRAPH, TEXT_INPUT, NodeSpec, Workflow
 from harness.dialects.yagra.model_nodes import SCHEMA, ModelParamsError, schema_of
 from harness.dialects.yagra.nodes import BUILT_IN

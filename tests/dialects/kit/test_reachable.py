@@ -1,6 +1,6 @@
 """Reachability in a graph."""
 
-from harness.dialects.kit.manifest import reachable
+from harness.dialects.kit.rules import reachable
 
 EDGES = [("a", "b"), ("b", "a"), ("b", "c"), ("d", "c"), ("e", "e")]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.dialects.kit.templates import fill, placeholders
+from harness.dialects.kit.manifest import fill, placeholders
 
 NAME = re.compile(r"{{(\w+)}}")
 PATH = re.compile(r"{{([\w.\[\]]+)}}")
