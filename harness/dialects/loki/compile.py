@@ -18,7 +18,7 @@ from harness.dialects.loki.document import INITIAL_PROMPT, GraphFile
 from harness.dialects.loki.model_nodes import CONFIG, ModelSettings, is_file_name
 from harness.dialects.loki.nodes import OUTPUT, AgentContext, node_function
 from harness.dialects.loki.routing import beside_others, edges_and_routers, reducers_of
-from harness.dialects.loki.rules import Rules
+from harness.dialects.loki.rules import GraphRules
 from harness.dialects.loki.tool_universe import SKILL_TOOLS, Skills, ToolUniverse, UnknownTool
 from harness.dialects.loki.warnings import FieldRules, TemplateRules, schema_warnings
 from harness.dialects.request import LoadRequest
@@ -179,7 +179,7 @@ def _load(request: LoadRequest, inherited: str | None) -> Graph:
     graph = _with_app_settings(graph, document, request)
     env = environment_of(graph, request)
     tools = ToolUniverse.of(graph.global_tools, graph.mcp_servers, request, env)
-    rules = Rules(graph, document, request, tools)
+    rules = GraphRules(graph, document, request, tools)
     problems = Problems()
     validated = graph.settings.validate_before_run
     problems.add(fault for fault in rules.errors() if validated or fault.code == "path-outside")

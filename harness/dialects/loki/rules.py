@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from harness.dialects.kit.rules import reachable
+from harness.dialects.kit.rules import Rules, reachable
 from harness.dialects.loki import document as doc
 from harness.dialects.loki.dialect import MANIFEST
 from harness.dialects.loki.model_nodes import CONFIG, is_file_name, sibling_folder
@@ -30,13 +30,14 @@ from harness.source.models import keys_of
 _MANIFESTS: Final = tuple(Path(name).stem for name in (MANIFEST, CONFIG))
 
 
-class Rules:
+class GraphRules(Rules):
     """The rules, applied to one graph agent."""
 
     def __init__(
         self, graph: doc.GraphFile, document: Document, request: LoadRequest, tools: ToolUniverse
     ) -> None:
-        self.graph, self.document, self.request, self.tools = graph, document, request, tools
+        super().__init__(document)
+        self.graph, self.request, self.tools = graph, request, tools
         self.edges = list(declared_edges(graph))
         self.scripts: dict[str, Path] = {}
         """The files of script nodes that exist, by node id. `errors` fills it."""
@@ -62,7 +63,7 @@ class Rules:
                     yield from self._agent(id_, node)
                 case doc.RagNode(documents=[]):
                     text = f"the rag node '{id_}' has no documents: at least one source is needed"
-                    yield self._problem("no-documents", text, "nodes", id_, "documents")
+                    yield self.problem("no-documents", text, "nodes", id_, "documents")
                 case doc.LLMNode():
                     yield from self._skills(id_, node)
                     yield from (each for each in self._tools(id_, node, {}) if each.severity == "error")
@@ -70,10 +71,8 @@ class Rules:
 
     def _targets(self) -> Iterator[Problem]:
         for edge in self.edges:
-            if edge.target not in self.graph.nodes:
-                text = f"{_edge_text(edge)} must be the id of a node, and there is no node '{edge.target}'"
-                hint = did_you_mean(edge.target, self.graph.nodes)
-                yield self._problem("unknown-node", text, *edge.path, hint=hint)
+            text = f"{_edge_text(edge)} must be the id of a node, and there is no node '{edge.target}'"
+            yield from self.known(edge.target, self.graph.nodes, "unknown-node", text, *edge.path)
 
     def _cycles(self) -> Iterator[Problem]:
         """Yield an error for each cycle of static edges, and remove an edge of it, until no cycle is left."""
@@ -92,12 +91,12 @@ class Rules:
             edge = edges[source, target]
             text = f"declared edges form a cycle: {' → '.join(cycle)}"
             hint = "a script can lead back by `_next`, up to max_loop_iterations"
-            yield self._problem("cycle", text, *edge.path, hint=hint)
+            yield self.problem("cycle", text, *edge.path, hint=hint)
 
     def _ends(self) -> Iterator[Problem]:
         if not any(isinstance(node, doc.EndNode) for node in self.graph.nodes.values()):
             text = "the graph has no end node: a run would never end"
-            yield Problem("no-end", text, self.document.key_span(("nodes",)))
+            yield self.problem("no-end", text, "nodes", key=True)
 
     def _map(self, id_: str, node: doc.MapNode) -> Iterator[Problem]:
         """Yield the errors of the node that a map node runs: it is one step, whose result the map node collects."""
@@ -106,23 +105,21 @@ class Rules:
             text = (
                 f"the branch of node '{id_}' must be the id of a node, and there is no node '{node.branch}'"
             )
-            yield self._problem(
-                "unknown-node", text, *where, hint=did_you_mean(node.branch, self.graph.nodes)
-            )
+            yield from self.known(node.branch, self.graph.nodes, "unknown-node", text, *where)
             return
         if not isinstance(branch, doc.LLMNode | doc.AgentNode | doc.RagNode | doc.ScriptNode):
             text = (
                 f"the branch of node '{id_}' is of type {branch.type}, not an llm, agent, rag or script node"
             )
-            yield self._problem("bad-branch", text, *where)
+            yield self.problem("bad-branch", text, *where)
         for field in ("next", "state_updates", "output_schema"):
             if getattr(branch, field, None):
                 text = f"node '{node.branch}' is the branch of '{id_}', and cannot have {field}"
-                yield self._problem("bad-branch", text, "nodes", node.branch, field)
+                yield self.problem("bad-branch", text, "nodes", node.branch, field)
         for edge in self.edges:
             if edge.target == node.branch:
                 text = f"{_edge_text(edge)} leads to '{node.branch}', which only the map node '{id_}' runs"
-                yield self._problem("bad-branch", text, *edge.path)
+                yield self.problem("bad-branch", text, *edge.path)
 
     def _side_by_side(self, id_: str, node: doc.NodeSpec) -> Iterator[Problem]:
         """Yield the errors of the nodes that run side by side after a node."""
@@ -134,28 +131,25 @@ class Rules:
                 continue
             if isinstance(beside, doc.ApprovalNode | doc.InputNode):
                 text = f"the {beside.type} node '{target}' cannot run beside others, after node '{id_}'"
-                yield self._problem("bad-branch", text, "nodes", id_, "next", index)
+                yield self.problem("bad-branch", text, "nodes", id_, "next", index)
             for key in written_keys(beside):
                 first = writers.setdefault(key, target)
                 if first != target and key not in self.graph.reducers:
                     text = f"'{first}' and '{target}' run side by side after '{id_}', and both write '{key}'"
                     hint = f"add {key} to reducers"
-                    yield self._problem("missing-reducer", text, "nodes", id_, "next", index, hint=hint)
+                    yield self.problem("missing-reducer", text, "nodes", id_, "next", index, hint=hint)
 
     def _skills(self, id_: str, node: doc.LLMNode) -> Iterator[Problem]:
         known = self.graph.enabled_skills
-        for index, skill in enumerate(node.enabled_skills or ()):
-            if known is not None and skill not in known:
-                text = f"node '{id_}': '{skill}' is none of the enabled_skills of the graph"
-                hint = did_you_mean(skill, known)
-                yield self._problem("unknown-skill", text, "nodes", id_, "enabled_skills", index, hint=hint)
+        for index, skill in enumerate(node.enabled_skills or () if known is not None else ()):
+            text = f"node '{id_}': '{skill}' is none of the enabled_skills of the graph"
+            path = ("nodes", id_, "enabled_skills", index)
+            yield from self.known(skill, known or (), "unknown-skill", text, *path)
 
     def _options(self, id_: str, node: doc.ApprovalNode) -> Iterator[Problem]:
         for index, option in enumerate(node.options):
-            if option not in node.routes:
-                text = f"node '{id_}': the option '{option}' has no route"
-                hint = did_you_mean(option, node.routes)
-                yield self._problem("no-route", text, "nodes", id_, "options", index, hint=hint)
+            text = f"node '{id_}': the option '{option}' has no route"
+            yield from self.known(option, node.routes, "no-route", text, "nodes", id_, "options", index)
 
     def _script(self, id_: str, node: doc.ScriptNode) -> Iterator[Problem]:
         try:
@@ -171,17 +165,17 @@ class Rules:
             if is_file_name(node.agent) and os.path.isdir(agents / node.agent):  # through a link
                 text = f"node '{id_}': the agent '{node.agent}' is outside the folders a manifest may read"
                 hint = "allow its folder in [tool.harness] allow_paths"
-                yield self._problem("path-outside", text, *where, hint=hint)
+                yield self.problem("path-outside", text, *where, hint=hint)
                 return
             text = f"node '{id_}': there is no agent '{node.agent}'"
             known = sorted(path.name for path in agents.iterdir() if _has_manifest(path))
-            yield self._problem("unknown-agent", text, *where, hint=did_you_mean(node.agent, known))
+            yield self.problem("unknown-agent", text, *where, hint=did_you_mean(node.agent, known))
             return
         if not _has_manifest(folder):
             text = f"node '{id_}': the agent '{node.agent}' has neither a {CONFIG} nor a {MANIFEST}"
             near = next((path.name for path in sorted(folder.glob("*.yml")) if path.stem in _MANIFESTS), None)
             hint = f"rename {near}: it must end in .yaml" if near is not None else ""
-            yield self._problem("empty-agent", text, *where, hint=hint)
+            yield self.problem("empty-agent", text, *where, hint=hint)
         for name in (MANIFEST, CONFIG):
             self.request.record(folder / name)
 
@@ -189,7 +183,7 @@ class Rules:
         """Yield an error for a model without a client name. The models that exist are not known here."""
         if model is not None and not model.partition(":")[0].strip():
             hint = "write client:name, such as openai:gpt-4o, or leave it out for the model that is active"
-            yield self._problem("unknown-model", f"there is no model '{model}'", *where, hint=hint)
+            yield self.problem("unknown-model", f"there is no model '{model}'", *where, hint=hint)
 
     def tools_of_nodes(self, functions: Functions) -> Iterator[Problem]:
         """Yield the problems of whitelists that depend on the functions of MCP servers, of which some are known."""
@@ -204,10 +198,10 @@ class Rules:
             lacks = self.tools.lacks(entry, functions)
             if lacks:
                 text = f"node '{id_}': the agent has no tool '{entry}'"
-                yield self._problem("unknown-tool", text, *where, hint=self._tool_hint(entry, functions))
+                yield self.problem("unknown-tool", text, *where, hint=self._tool_hint(entry, functions))
             elif lacks is None and (hint := self._misspelling_hint(entry)):
                 text = f"node '{id_}': '{entry}' is no tool of the agent itself, and looks misspelt"
-                yield Problem("unknown-tool", text, self.document.span(where), hint, "warning")
+                yield self.warning("unknown-tool", text, *where, hint=hint)
 
     def _misspelling_hint(self, entry: str) -> str:
         """Return a hint if a name that may be a function of an MCP server looks like another name; else ""."""
@@ -239,15 +233,15 @@ class Rules:
                 yield from self._spare_routes(id_, node)
             if isinstance(node, doc.RagNode) and not node.state_updates:
                 text = f"the rag node '{id_}' has no state_updates: its result is discarded"
-                yield self._warning("unused-retrieval", text, "nodes", id_)
+                yield self.warning("unused-retrieval", text, "nodes", id_, key=True)
             if node.scoped is not None and node.scoped in node.state_updates:
                 text = (
                     f"node '{id_}': '{node.scoped}' is restored after state_updates, so this update is lost"
                 )
-                yield self._warning("scoped-key", text, "nodes", id_, "state_updates", node.scoped)
+                yield self.warning("scoped-key", text, "nodes", id_, "state_updates", node.scoped, key=True)
         if doc.INITIAL_PROMPT in self.graph.initial_state:
             text = f"the seed of '{doc.INITIAL_PROMPT}' is replaced by the user's text"
-            yield self._warning("seeded-prompt", text, "initial_state", doc.INITIAL_PROMPT)
+            yield self.warning("seeded-prompt", text, "initial_state", doc.INITIAL_PROMPT, key=True)
         yield from self._unknown_keys()
 
     def _unreachable(self) -> Iterator[Problem]:
@@ -256,16 +250,16 @@ class Rules:
         if unreachable:
             nodes = "node" if len(unreachable) == 1 else "the nodes"
             text = f"no declared edge leads from the start to {nodes} {', '.join(unreachable)}"
-            yield self._warning("unreachable", text, "nodes", unreachable[0])
+            yield self.warning("unreachable", text, "nodes", unreachable[0], key=True)
         if not any(isinstance(self.graph.nodes.get(id_), doc.EndNode) for id_ in found):
             text = "no declared edge leads from the start to an end node"
-            yield self._warning("unreachable-end", text, "start")
+            yield self.warning("unreachable-end", text, "start", key=True)
 
     def _spare_routes(self, id_: str, node: doc.ApprovalNode) -> Iterator[Problem]:
         for answer in node.routes:
             if answer not in node.options:
                 text = f"node '{id_}': the route '{answer}' has no option, so only a typed answer takes it"
-                yield self._warning("spare-route", text, "nodes", id_, "routes", answer)
+                yield self.warning("spare-route", text, "nodes", id_, "routes", answer, key=True)
 
     def _unknown_keys(self) -> Iterator[Problem]:
         yield from self._unknown_in((), doc.GraphFile)
@@ -282,15 +276,8 @@ class Rules:
         for key in value:
             if key not in known and key not in ignored:
                 text = f"unknown key '{key}' in {model.model_config.get('title')}: it is ignored"
-                where = self.document.key_span((*path, key))
                 hint = _owning_sections_hint(key) or did_you_mean(str(key), known, listing=False)
-                yield Problem("unknown-key", text, where, hint, "warning")
-
-    def _problem(self, code: str, text: str, *path: str | int, hint: str = "") -> Problem:
-        return Problem(code, text, self.document.span(path), hint)
-
-    def _warning(self, code: str, text: str, *path: str | int) -> Problem:
-        return Problem(code, text, self.document.key_span(path), severity="warning")
+                yield self.warning("unknown-key", text, *path, key, hint=hint, key=True)
 
 
 def _owning_sections_hint(key: Any) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from harness.dialects.kit.rules import reachable
+from harness.dialects.kit.rules import Rules, reachable
 from harness.dialects.loki import document as doc
 from harness.dialects.loki.knowledge import has_protocol
 from harness.dialects.loki.nodes import PREDICATE_FORM, RUNTIMES, is_predicate, satisfies
@@ -33,11 +33,12 @@ _NEEDS_NEXT = (doc.AgentNode, doc.InputNode, doc.LLMNode, doc.RagNode, doc.MapNo
 """The node types that need a `next`. spec: "Routing requirements per node type"."""
 
 
-class FieldRules:
+class FieldRules(Rules):
     """The rules for fields, applied to one graph agent."""
 
     def __init__(self, graph: doc.GraphFile, document: Document, request: LoadRequest) -> None:
-        self.graph, self.document, self.request = graph, document, request
+        super().__init__(document)
+        self.graph, self.request = graph, request
 
     def warnings(self) -> Iterator[Problem]:
         """Yield the warnings in the order of the nodes."""
@@ -45,14 +46,14 @@ class FieldRules:
         for id_, node in self.graph.nodes.items():
             if node.next is not None and type(node) in _IGNORED_NEXT:
                 text = f"the next of the {node.type} node '{id_}' is ignored: {_IGNORED_NEXT[type(node)]}"
-                yield self._warning("unused-key", text, id_, "next", on_key=True)
+                yield self.warning("unused-key", text, "nodes", id_, "next", key=True)
             if (
                 node.next is None
                 and isinstance(node, _NEEDS_NEXT)
                 and id_ in reached - self.graph.branches.keys()
             ):
                 text = f"node '{id_}' has no `next`: the run cannot go on after it"
-                yield Problem("no-next", text, self.document.key_span(("nodes", id_)), severity="warning")
+                yield self.warning("no-next", text, "nodes", id_, key=True)
             match node:
                 case doc.ScriptNode():
                     yield from self._extension(id_, node)
@@ -71,14 +72,16 @@ class FieldRules:
         if Path(node.script).suffix not in RUNTIMES:
             text = f"the script of node '{id_}' has no runtime, so the node always fails"
             hint = f"its extension must be one of {', '.join(RUNTIMES)}"
-            yield self._warning("no-runtime", text, id_, "script", hint=hint)
+            yield self.warning("no-runtime", text, "nodes", id_, "script", hint=hint)
 
     def _validation(self, id_: str, node: doc.InputNode) -> Iterator[Problem]:
         if node.validation is None:
             return
         if not is_predicate(node.validation):
             text = f"the validation of node '{id_}' cannot be read, so the node fails when it is answered"
-            yield self._warning("bad-validation", text, id_, "validation", hint=f"expected {PREDICATE_FORM}")
+            yield self.warning(
+                "bad-validation", text, "nodes", id_, "validation", hint=f"expected {PREDICATE_FORM}"
+            )
             return
         # spec: "Make sure any `default` you set would itself satisfy the `validation` predicate."
         default = node.default
@@ -86,7 +89,7 @@ class FieldRules:
             text = (
                 f"the default of node '{id_}' does not fit `{node.validation}`, and is not checked against it"
             )
-            yield self._warning("bad-validation", text, id_, "default")
+            yield self.warning("bad-validation", text, "nodes", id_, "default")
 
     def _documents(self, id_: str, node: doc.RagNode) -> Iterator[Problem]:
         """Yield the reasons why the knowledge base of a rag node, if it is not built yet, cannot be built."""
@@ -97,7 +100,7 @@ class FieldRules:
         if size is not None and overlap is not None and overlap > size:
             text = f"chunk_overlap, {overlap}, is larger than chunk_size, {size}"
             text = f"{text}: the knowledge base of node '{id_}' cannot be built"
-            yield self._warning("knowledge-base", text, id_, "chunk_overlap")
+            yield self.warning("knowledge-base", text, "nodes", id_, "chunk_overlap")
         for index, written in enumerate(node.documents):
             if has_protocol(written) or os.path.isdir(folder / written):
                 continue
@@ -107,13 +110,6 @@ class FieldRules:
                 for problem in error.problems:
                     text = f"{problem.message}: the knowledge base of node '{id_}' cannot be built"
                     yield replace(problem, message=text, severity="warning")
-
-    def _warning(
-        self, code: str, text: str, id_: str, field: str, *, on_key: bool = False, hint: str = ""
-    ) -> Problem:
-        path = ("nodes", id_, field)
-        span = self.document.key_span(path) if on_key else self.document.span(path)
-        return Problem(code, text, span, hint, "warning")
 
 
 _FIELDS: Final = ("instructions", "prompt", "question", "query", "output", "default")

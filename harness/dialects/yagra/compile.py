@@ -20,7 +20,7 @@ from harness.dialects.yagra.document import SUBGRAPH, TEXT_INPUT, NodeSpec, Work
 from harness.dialects.yagra.nodes import BUILT_IN, StateKeys, handler_node, lifecycle, subgraph_node
 from harness.dialects.yagra.prompts import Params, PromptReferences
 from harness.dialects.yagra.routing import edges_and_routers
-from harness.dialects.yagra.rules import Rules
+from harness.dialects.yagra.rules import WorkflowRules
 from harness.dialects.yagra.warnings import (
     CARRIED_KEY_HINT,
     OPEN_STATE_HINT,
@@ -136,7 +136,7 @@ def _load(request: LoadRequest, subgraphs: Subgraphs) -> Graph:
     params = PromptReferences(document, request).params()
     workflow = validate(Workflow, document)
     problems = Problems()
-    problems.add(Rules(workflow, document).problems())
+    problems.add(WorkflowRules(workflow, document).problems())
     problems.raise_errors()
     inner: dict[str, Graph] = {}
     for index, node in enumerate(workflow.nodes):

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
+from harness.dialects.kit.rules import Rules, repeated
 from harness.dialects.yagra.document import EdgeSpec, Workflow
 from harness.errors import Problem
-from harness.graph.model import END, START
 from harness.source.display import did_you_mean, nearest
 from harness.source.document import Document
 
@@ -22,13 +22,14 @@ _LANGGRAPH_NAMES: Final = ("START", "END")
 """LangGraph's names of the start and the end. spec: "Do not write END explicitly"."""
 
 
-class Rules:
+class WorkflowRules(Rules):
     """The rules, applied to one workflow."""
 
     def __init__(self, workflow: Workflow, document: Document) -> None:
-        self.workflow, self.document = workflow, document
-        self.ids = [node.id for node in workflow.nodes]
-        self._known_ids, self._end_ids = frozenset(self.ids), frozenset(workflow.end_at)
+        super().__init__(document)
+        self.workflow = workflow
+        self.ids = dict.fromkeys(node.id for node in workflow.nodes)
+        self._end_ids = frozenset(workflow.end_at)
 
     def problems(self) -> Iterator[Problem]:
         """Yield all errors."""
@@ -42,16 +43,13 @@ class Rules:
         yield from self._handlers()
 
     def _node_ids(self) -> Iterator[Problem]:
-        first: dict[str, int] = {}
-        for index, id_ in enumerate(self.ids):
-            where = self.document.span(("nodes", index, "id"))
-            if id_ in (START, END):
-                yield Problem("reserved-name", f"'{id_}' is not a name for a node", where)
-            if id_ in first:
-                line = self.document.span(("nodes", first[id_], "id")).line
-                text = f"a second node with the id '{id_}' (first in line {line})"
-                yield Problem("duplicate-id", text, where)
-            first.setdefault(id_, index)
+        ids = [node.id for node in self.workflow.nodes]
+        for index, id_ in enumerate(ids):
+            yield from self.not_reserved(id_, "nodes", index, "id")
+        for index, first in repeated(ids):
+            line = self.document.span(("nodes", first, "id")).line
+            text = f"a second node with the id '{ids[index]}' (first in line {line})"
+            yield self.problem("duplicate-id", text, "nodes", index, "id")
 
     def _references(self) -> Iterator[Problem]:
         workflow = self.workflow
@@ -64,14 +62,14 @@ class Rules:
             yield from self._known("the target of an edge", edge.target, "edges", index, "target")
 
     def _known(self, what: str, id_: str, *path: str | int) -> Iterator[Problem]:
-        if id_ not in self._known_ids:
+        if id_ not in self.ids:
             text = f"{what} must be the id of a node, and there is no node '{id_}'"
             hint = did_you_mean(id_, self.ids)
             if id_ in _LANGGRAPH_NAMES and nearest(id_, self.ids) is None:
                 hint = (
                     "START and END are not written: start_at and end_at name the first node and the last ones"
                 )
-            yield self._problem("unknown-node", text, *path, hint=hint)
+            yield self.problem("unknown-node", text, *path, hint=hint)
 
     def _fallbacks(self) -> Iterator[Problem]:
         """Rule 8."""
@@ -79,7 +77,7 @@ class Rules:
             path = ("nodes", index, "fallback")
             if node.fallback == node.id:
                 text = f"the fallback of node '{node.id}' is the node itself"
-                yield self._problem("own-fallback", text, *path)
+                yield self.problem("own-fallback", text, *path)
             elif node.fallback is not None:
                 yield from self._known(f"the fallback of node '{node.id}'", node.fallback, *path)
 
@@ -88,7 +86,7 @@ class Rules:
             if edge.source in self._end_ids:
                 text = f"an edge leads away from '{edge.source}', which is in end_at, where the run ends"
                 hint = "remove the edge, or the node from end_at"
-                yield self._problem("end-node", text, "edges", index, "source", hint=hint)
+                yield self.problem("end-node", text, "edges", index, "source", hint=hint)
 
     def _edges_from(self, source: str, edges: Sequence[tuple[int, EdgeSpec]]) -> Iterator[Problem]:
         """Rule 6: the edges from one node are of one kind. They have different conditions, or one is a fan-out."""
@@ -99,13 +97,13 @@ class Rules:
             if others := " and ".join(kind for kind in kinds if kind != _kind(edge)):
                 text = f"this edge is {_kind(edge)}, and other edges from '{source}' are {others}"
                 text = f"{text}: the edges from one node must be of one kind"
-                yield self._problem("edge-kind", text, "edges", index)
+                yield self.problem("edge-kind", text, "edges", index)
             if edge.condition is not None and edge.condition in seen:
                 text = f"a second edge from '{source}' with the condition '{edge.condition}'"
-                yield self._problem("duplicate-branch", text, "edges", index, "condition")
+                yield self.problem("duplicate-branch", text, "edges", index, "condition")
             if edge.fan_out is not None and has_fan_out:
                 text = f"a second fan_out edge from '{source}': a node has one at most"
-                yield self._problem("edge-kind", text, "edges", index, "fan_out")
+                yield self.problem("edge-kind", text, "edges", index, "fan_out")
             seen.add(edge.condition)
             has_fan_out = has_fan_out or edge.fan_out is not None
 
@@ -114,10 +112,7 @@ class Rules:
             if node.handler in HANDLERS_WITHOUT_LABEL and self.workflow.has_conditional_edges(node.id):
                 text = f"conditional edges leave node '{node.id}', and its handler {node.handler} never gives a label"
                 hint = "use llm, or a handler of your own that returns __next__"
-                yield self._problem("no-label", text, "nodes", index, "handler", hint=hint)
-
-    def _problem(self, code: str, text: str, *path: str | int, hint: str = "") -> Problem:
-        return Problem(code, text, self.document.span(path), hint)
+                yield self.problem("no-label", text, "nodes", index, "handler", hint=hint)
 
 
 def _kind(edge: EdgeSpec) -> str:
