@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
-from harness.dialects.agentspec import rules
+from harness.dialects.agentspec import flows, rules, tools
 from harness.dialects.agentspec.agent_graph import agent_graph, remote_agent_graph
 from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAgent, SpecializedAgent, Team
 from harness.dialects.agentspec.component import BROKEN, Component, inner_first
@@ -17,15 +17,6 @@ from harness.dialects.agentspec.declared import declared_data
 from harness.dialects.agentspec.dialect import VERSION
 from harness.dialects.agentspec.document import TYPES, VERSIONS, as_newest_known
 from harness.dialects.agentspec.flow_graph import flow_graph, node_names
-from harness.dialects.agentspec.flows import (
-    AgentNode,
-    Flow,
-    FlowNode,
-    InputMessageNode,
-    MapNode,
-    ParallelFlowNode,
-    ToolNode,
-)
 from harness.dialects.agentspec.models import Model
 from harness.dialects.agentspec.plugins import (
     ComponentPlugin,
@@ -35,16 +26,6 @@ from harness.dialects.agentspec.plugins import (
     installed_plugins,
 )
 from harness.dialects.agentspec.team_graph import team_graph
-from harness.dialects.agentspec.tools import (
-    BuiltinTool,
-    ClientTool,
-    MCPTool,
-    MCPToolBox,
-    MCPToolSpec,
-    ServerTool,
-    Tool,
-    ToolBox,
-)
 from harness.dialects.kit.manifest import UnimportedObject, load_hook, refuse_deep_nesting
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
@@ -58,23 +39,25 @@ from harness.source.models import in_file_order
 def vocabulary(component: AgenticComponent, graph_of: Callable[[AgenticComponent], Graph]) -> Vocabulary:
     """The names of a component's graph. `graph_of` compiles those of the flows and agents in it."""
     parts = inner_first(component)
-    tools = [part for part in parts if isinstance(part, ServerTool | BuiltinTool | ClientTool)]
+    local = [
+        part for part in parts if isinstance(part, tools.ServerTool | tools.BuiltinTool | tools.ClientTool)
+    ]
     remote = [part for part in parts if isinstance(part, RemoteAgent)]
     transports = [part for part in parts if isinstance(part, ClientTransport)]
-    boxes = [part for part in parts if isinstance(part, MCPToolBox)]
+    boxes = [part for part in parts if isinstance(part, tools.MCPToolBox)]
     plugins = any(part.component_type not in TYPES for part in parts)
     return Vocabulary(
         names={
             "llm": [part.model_id for part in parts if isinstance(part, Model)],
-            "tool": [tool.name for tool in tools],
+            "tool": [tool.name for tool in local],
             "mcp": [
-                *(part.name for part in parts if isinstance(part, MCPTool)),
+                *(part.name for part in parts if isinstance(part, tools.MCPTool)),
                 *(name for box in boxes for name in box.filtered),
             ],
             "server": [name for transport in transports for name in (transport.id, transport.name) if name],
             "agent": [agent.name for agent in remote],
         },
-        aliases={"tool": _aliases(tools), "agent": _aliases(remote)},
+        aliases={"tool": _aliases(local), "agent": _aliases(remote)},
         open=dict.fromkeys((NODE, *NAMED_KINDS), "the node of a plugin may call any")
         if plugins
         else {"mcp": "a toolbox has the tools that its server lists"}
@@ -82,7 +65,7 @@ def vocabulary(component: AgenticComponent, graph_of: Callable[[AgenticComponent
         else {},
         inside={
             name: [
-                NestedGraph(inner, partial(graph_of, inner), attributed=not isinstance(inner, Flow))
+                NestedGraph(inner, partial(graph_of, inner), attributed=not isinstance(inner, flows.Flow))
                 for inner in components
             ]
             for name, components in _nested_components(component)
@@ -93,23 +76,26 @@ def vocabulary(component: AgenticComponent, graph_of: Callable[[AgenticComponent
 
 def _outside(parts: Sequence[Component]) -> Iterator[Outside]:
     """Yield what only a scenario answers. A ClientTool without an answer pauses the run."""
-    called = [part.tool for part in parts if isinstance(part, ToolNode)]
+    called = [part.tool for part in parts if isinstance(part, flows.ToolNode)]
     for part in parts:
-        if isinstance(part, ServerTool | BuiltinTool | RemoteAgent):
+        if isinstance(part, tools.ServerTool | tools.BuiltinTool | RemoteAgent):
             kind = "agent" if isinstance(part, RemoteAgent) else "tool"
             others = ((kind, part.id),) if part.id and part.id != part.name else ()
             is_asked = kind == "tool" and part not in called
             yield Outside(kind, part.name, others, asked=(part.name,) if is_asked else ())
         elif isinstance(part, ClientTransport):
-            users = [tool for tool in parts if isinstance(tool, MCPTool) and tool.client_transport is part]
-            boxes = [box for box in parts if isinstance(box, MCPToolBox) and box.client_transport is part]
-            tools = (*(tool.name for tool in users), *(name for box in boxes for name in box.filtered))
-            asked = (
-                () if boxes or any(tool in called for tool in users) else tools
-            )  # a toolbox lists them first
+            users = [
+                tool for tool in parts if isinstance(tool, tools.MCPTool) and tool.client_transport is part
+            ]
+            boxes = [
+                box for box in parts if isinstance(box, tools.MCPToolBox) and box.client_transport is part
+            ]
+            has = (*(tool.name for tool in users), *(name for box in boxes for name in box.filtered))
+            # A toolbox lists them first.
+            asked = () if boxes or any(tool in called for tool in users) else has
             names = [name for name in (part.id, part.name) if name]
-            if (tools or boxes) and names:
-                yield Outside("server", names[0], tuple(("server", name) for name in names[1:]), asked, tools)
+            if (has or boxes) and names:
+                yield Outside("server", names[0], tuple(("server", name) for name in names[1:]), asked, has)
 
 
 def _aliases(components: Sequence[Component]) -> dict[str, str]:
@@ -118,12 +104,12 @@ def _aliases(components: Sequence[Component]) -> dict[str, str]:
 
 def _nested_components(component: AgenticComponent) -> Iterator[tuple[str, Sequence[AgenticComponent]]]:
     """The nodes that run flows or an agent, by their names in the graph."""
-    for node, name in node_names(component).items() if isinstance(component, Flow) else ():
-        if isinstance(node, AgentNode):
+    for node, name in node_names(component).items() if isinstance(component, flows.Flow) else ():
+        if isinstance(node, flows.AgentNode):
             yield name, [node.agent]
-        elif isinstance(node, FlowNode | MapNode):
+        elif isinstance(node, flows.FlowNode | flows.MapNode):
             yield name, [node.subflow]
-        elif isinstance(node, ParallelFlowNode):
+        elif isinstance(node, flows.ParallelFlowNode):
             yield name, node.subflows
 
 
@@ -146,7 +132,7 @@ class GraphCompiler:
         return self._graphs[component]
 
     def _graph(self, component: AgenticComponent) -> Graph:
-        if isinstance(component, Flow):
+        if isinstance(component, flows.Flow):
             return flow_graph(component, self.graph_of, self.plugins)
         if isinstance(component, Agent):
             return agent_graph(component)
@@ -166,9 +152,9 @@ def _pauses(part: Component) -> bool:
         return bool(part.outputs) and part.lead.human_in_the_loop
     if isinstance(part, Agent):
         return bool(part.outputs) and part.human_in_the_loop  # it may ask the user for them
-    if isinstance(part, Tool | ToolBox | MCPToolSpec) and part.requires_confirmation:
+    if isinstance(part, tools.Tool | tools.ToolBox | tools.MCPToolSpec) and part.requires_confirmation:
         return True
-    return isinstance(part, InputMessageNode | ClientTool) or part.component_type not in TYPES
+    return isinstance(part, flows.InputMessageNode | tools.ClientTool) or part.component_type not in TYPES
 
 
 def load(request: LoadRequest) -> Graph:

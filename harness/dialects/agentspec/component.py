@@ -22,6 +22,7 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from harness.dialects.agentspec.properties import Property, mistakes, normalize_null_types
+from harness.dialects.kit.rules import repeated
 from harness.errors import Span
 from harness.source.document import Document
 from harness.source.models import Mistake, describe, mistaken
@@ -132,7 +133,9 @@ class ComponentOrTextField(ComponentField):
 def component_fields(model: type[BaseModel]) -> tuple[str, ...]:
     """Return the names of the fields of a model that hold components."""
     fields = model.model_fields.items()
-    return tuple(name for name, field in fields if _holds_component(field.annotation, field.metadata))
+    return tuple(
+        name for name, field in fields if _annotated(field.annotation, field.metadata, ComponentField)
+    )
 
 
 def holds_single_component(model: type[BaseModel], name: str) -> bool:
@@ -152,10 +155,6 @@ def holds_lists(model: type[BaseModel], name: str) -> bool:
     items = get_args(model.model_fields[name].annotation)
     inner = get_args(items[0])[:1] if items else ()
     return any(get_origin(item) is list for item in inner)
-
-
-def _holds_component(annotation: Any, metadata: Sequence[Any]) -> bool:
-    return _annotated(annotation, metadata, ComponentField)
 
 
 def _annotated(annotation: Any, metadata: Sequence[Any], kind: type[ComponentField]) -> bool:
@@ -206,12 +205,10 @@ class ComponentWithIO(Component):
     @field_validator("declared_inputs", "declared_outputs")
     @classmethod
     def _titles_are_unique(cls, properties: list[Property] | None) -> list[Property] | None:
-        titles: set[str] = set()
-        for index, item in enumerate(properties or ()):
-            if item.title in titles:
-                text = f"a second property called '{item.title}'"
-                raise mistaken(Mistake(text, (index,), code="duplicate-property"))
-            titles.add(item.title)
+        titles = [item.title for item in properties or ()]
+        for index, _ in repeated(titles):
+            text = f"a second property called '{titles[index]}'"
+            raise mistaken(Mistake(text, (index,), code="duplicate-property"))
         return properties
 
     @cached_property

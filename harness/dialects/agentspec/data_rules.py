@@ -98,7 +98,8 @@ def outputs_fit_inputs_by_name(flow: Flow) -> Iterator[Problem]:
                 kinds[title] = list(
                     {repr(_property(output).type): output for output in reversed(outputs)}.values()
                 )
-            if not kinds[title] or any(_may_fit(_property(output), wanted) for output in kinds[title]):
+            given = [_property(output).type for output in kinds[title]]
+            if not given or any(kind.anything or castable(kind, wanted.type) for kind in given):
                 continue
             source = kinds[title][-1]
             text = (
@@ -110,10 +111,6 @@ def outputs_fit_inputs_by_name(flow: Flow) -> Iterator[Problem]:
 
 def _property(source: NodeOutput) -> Property:
     return source.node.outputs[source.output]
-
-
-def _may_fit(given: Property, wanted: Property) -> bool:
-    return given.type.anything or castable(given.type, wanted.type)
 
 
 def inputs_have_sources(flow: Flow) -> Iterator[Problem]:

@@ -9,65 +9,50 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
+from harness.dialects.agentspec import flows
 from harness.dialects.agentspec.agents import Agent, ManagerWorkers, SpecializedAgent, Swarm, Team
 from harness.dialects.agentspec.component import Component, ComponentWithIO, inner_first
 from harness.dialects.agentspec.data_rules import DATA_RULES, none_suffix, quoted_list, reachable_nodes
-from harness.dialects.agentspec.flows import (
-    CAUGHT,
-    CAUGHT_INFO,
-    AgentNode,
-    CatchExceptionNode,
-    ControlFlowEdge,
-    EndNode,
-    Flow,
-    FlowNode,
-    InputMessageNode,
-    MapNode,
-    Node,
-    ParallelFlowNode,
-    StartNode,
-)
 from harness.dialects.agentspec.properties import Property
 from harness.dialects.agentspec.types import castable, same_type, type_of
+from harness.dialects.kit.rules import repeated, warning
 from harness.errors import Problem
 from harness.matchers.schema_flaws import misspelt_keywords
 from harness.source.display import did_you_mean
 
 
-def node_names_are_unique(flow: Flow) -> Iterator[Problem]:
+def node_names_are_unique(flow: flows.Flow) -> Iterator[Problem]:
     """Warn of nodes with the same name. They differ by their ids, but paths show names."""
-    seen: dict[str, Node] = {}
-    for node in flow.nodes:
-        other = seen.setdefault(node.name, node)
-        if other is not node:
+    for at, first in repeated(node.name for node in flow.nodes):
+        if (node := flow.nodes[at]) is not flow.nodes[first]:
             text = f"{flow}: two nodes are called '{node.name}'; in paths the second is '{node.name} (2)'"
-            yield Problem("duplicate-name", text, node.span("name"), severity="warning")
+            yield warning("duplicate-name", text, node.span("name"))
 
 
-def has_one_start_node(flow: Flow) -> Iterator[Problem]:
+def has_one_start_node(flow: flows.Flow) -> Iterator[Problem]:
     """A flow has one StartNode, `start_node`, which is in `nodes`.
 
     spec: "flows must have a unique StartNode … defined by the start_node parameter".
     """
-    if not isinstance(flow.start_node, StartNode):
+    if not isinstance(flow.start_node, flows.StartNode):
         text = f"{flow}: its start_node must be a StartNode, not the {flow.start_node}"
         yield Problem("start-node", text, flow.span("start_node"))
     if flow.start_node not in flow.nodes:
         text = f"{flow}: its start_node, the {flow.start_node}, is not in its nodes"
         yield Problem("start-node", text, flow.span("nodes"))
     for index, node in enumerate(flow.nodes):
-        if isinstance(node, StartNode) and (node is not flow.start_node or node in flow.nodes[:index]):
+        if isinstance(node, flows.StartNode) and (node is not flow.start_node or node in flow.nodes[:index]):
             text = f"{flow}: a flow has one StartNode, and '{node.name}' is a second one"
             yield Problem("start-node", text, flow.span("nodes", index))
 
 
-def has_end_node(flow: Flow) -> Iterator[Problem]:
+def has_end_node(flow: flows.Flow) -> Iterator[Problem]:
     """A flow has an EndNode."""
     if not flow.end_nodes:
         yield Problem("no-end-node", f"{flow}: there is no EndNode among its nodes", flow.span("nodes"))
 
 
-def edges_connect_nodes_of_the_flow(flow: Flow) -> Iterator[Problem]:
+def edges_connect_nodes_of_the_flow(flow: flows.Flow) -> Iterator[Problem]:
     """Edges connect nodes of the flow. A missing node is reported once, at its first edge.
 
     spec: "Relations … express a transition from some source node to some target node".
@@ -80,7 +65,7 @@ def edges_connect_nodes_of_the_flow(flow: Flow) -> Iterator[Problem]:
             yield Problem("unknown-node", text, edge.span(field))
 
 
-def _edge_ends(flow: Flow) -> Iterator[tuple[Component, str, Node]]:
+def _edge_ends(flow: flows.Flow) -> Iterator[tuple[Component, str, flows.Node]]:
     for edge in flow.control_flow_connections:
         yield edge, "from_node", edge.from_node
         yield edge, "to_node", edge.to_node
@@ -89,27 +74,27 @@ def _edge_ends(flow: Flow) -> Iterator[tuple[Component, str, Node]]:
         yield data_edge, "destination_node", data_edge.destination_node
 
 
-def no_edge_enters_start_or_leaves_end(flow: Flow) -> Iterator[Problem]:
+def no_edge_enters_start_or_leaves_end(flow: flows.Flow) -> Iterator[Problem]:
     """No control edge enters a StartNode or leaves an EndNode. spec: EndNode, "Outgoing branches: None"."""
     for edge in flow.control_flow_connections:
-        if isinstance(edge.to_node, StartNode):
+        if isinstance(edge.to_node, flows.StartNode):
             text = f"{edge} leads to the {edge.to_node}, but no edge may lead to a StartNode"
             yield Problem("start-node", text, edge.span("to_node"))
-        if isinstance(edge.from_node, EndNode):
+        if isinstance(edge.from_node, flows.EndNode):
             text = f"{edge} leads away from the {edge.from_node}, but no edge may leave an EndNode"
             yield Problem("end-node", text, edge.span("from_node"))
 
 
-def branches_have_one_edge(flow: Flow) -> Iterator[Problem]:
+def branches_have_one_edge(flow: flows.Flow) -> Iterator[Problem]:
     """Control edges start at existing branches, and only one at each.
 
     spec: "multi-connections from the same outgoing branch of a node are not allowed".
     """
-    taken: dict[tuple[Node, str], ControlFlowEdge] = {}
+    taken: dict[tuple[flows.Node, str], flows.ControlFlowEdge] = {}
     branches = {node: dict.fromkeys(_branches(node)) for node in _sources(flow)}
     for edge in flow.control_flow_connections:
         node, branch = edge.from_node, edge.branch
-        if isinstance(node, EndNode):
+        if isinstance(node, flows.EndNode):
             continue
         if branch not in branches[node]:
             where = edge.span("from_branch") if edge.from_branch is not None else edge.span("from_node")
@@ -122,16 +107,18 @@ def branches_have_one_edge(flow: Flow) -> Iterator[Problem]:
             yield Problem("second-edge", f"{text}; '{other.name}' is the first", edge.span())
 
 
-def _branches(node: Node) -> Sequence[str]:
+def _branches(node: flows.Node) -> Sequence[str]:
     """Return the inferred branches of a node; the declared ones of an AgentNode, which may declare any."""
-    return node.branches if isinstance(node, AgentNode) else list(dict.fromkeys(node.inferred_branches()))
+    return (
+        node.branches if isinstance(node, flows.AgentNode) else list(dict.fromkeys(node.inferred_branches()))
+    )
 
 
-def _sources(flow: Flow) -> Collection[Node]:
+def _sources(flow: flows.Flow) -> Collection[flows.Node]:
     return {edge.from_node for edge in flow.control_flow_connections}
 
 
-def nodes_and_branches_are_connected(flow: Flow) -> Iterator[Problem]:
+def nodes_and_branches_are_connected(flow: flows.Flow) -> Iterator[Problem]:
     """A control edge enters every EndNode, and leaves every branch of each reachable node.
 
     Other unreachable nodes are warnings. An open branch, which fails a run that takes it, is a warning too, except
@@ -146,7 +133,7 @@ def nodes_and_branches_are_connected(flow: Flow) -> Iterator[Problem]:
     for index, node in enumerate(flow.nodes):
         span = flow.span("nodes", index)
         if node not in reached:
-            lost_end = isinstance(node, EndNode) and node not in entered
+            lost_end = isinstance(node, flows.EndNode) and node not in entered
             text = f"{flow}: no control edge leads to the {node}"
             yield Problem("unreached-node", text, span, severity="error" if lost_end else "warning")
             continue
@@ -157,7 +144,7 @@ def nodes_and_branches_are_connected(flow: Flow) -> Iterator[Problem]:
                 yield Problem("open-branch", text, span, severity="error" if stuck else "warning")
 
 
-FLOW_RULES: Final[Sequence[Callable[[Flow], Iterator[Problem]]]] = (
+FLOW_RULES: Final[Sequence[Callable[[flows.Flow], Iterator[Problem]]]] = (
     has_one_start_node,
     has_end_node,
     node_names_are_unique,
@@ -191,7 +178,7 @@ def properties_match(component: ComponentWithIO) -> Iterator[Problem]:
 
     spec: "The set of input and output property names are equivalent".
     """
-    if isinstance(component, StartNode | EndNode):
+    if isinstance(component, flows.StartNode | flows.EndNode):
         yield from _equal_lists(component)
         return
     if component.declared_inputs is not None:
@@ -219,7 +206,7 @@ def _matching(
             yield Problem("missing-property", text, component.span(side))
 
 
-def _equal_lists(node: StartNode | EndNode) -> Iterator[Problem]:
+def _equal_lists(node: flows.StartNode | flows.EndNode) -> Iterator[Problem]:
     """The inputs and outputs of a StartNode or EndNode are equal. spec: "it must match exactly"."""
     if node.declared_inputs is not None and node.declared_outputs is not None:
         inputs = {item.title: item.schema for item in node.declared_inputs}
@@ -247,12 +234,10 @@ def keywords_are_known(component: ComponentWithIO) -> Iterator[Problem]:
 
 def tool_names_are_unique(agent: Agent) -> Iterator[Problem]:
     """Warn of tools of an agent with the same name, by which models call them. spec: "Tools"."""
-    names: set[str] = set()
-    for index, tool in enumerate(agent.tools):
-        if tool.name in names:
-            text = f"{agent}: two of its tools are called '{tool.name}'; only the first can be called"
-            yield Problem("duplicate-name", text, agent.span("tools", index), severity="warning")
-        names.add(tool.name)
+    for index, first in repeated(tool.name for tool in agent.tools):
+        name = agent.tools[first].name
+        text = f"{agent}: two of its tools are called '{name}'; only the first can be called"
+        yield warning("duplicate-name", text, agent.span("tools", index))
 
 
 def specialization_fits(agent: SpecializedAgent) -> Iterator[Problem]:
@@ -269,16 +254,15 @@ def specialization_fits(agent: SpecializedAgent) -> Iterator[Problem]:
 
 def members_fit(team: Team) -> Iterator[Problem]:
     """Members are agents with names of their own; workers may be managers."""
-    names: set[str] = set()
     for index, member in enumerate(team.members):
         is_manager = isinstance(team, ManagerWorkers) and isinstance(member, ManagerWorkers)
         if not (isinstance(member, Agent | SpecializedAgent) or (is_manager and index)):
             text = f"{team}: the {member} is not supported as one of its agents"
             yield Problem("unsupported", text, member.span())
-        if member.name in names:
-            text = f"{team}: two of its agents are called '{member.name}', by which they are addressed"
-            yield Problem("duplicate-name", text, member.span("name"))
-        names.add(member.name)
+    for index, _ in repeated(member.name for member in team.members):
+        member = team.members[index]
+        text = f"{team}: two of its agents are called '{member.name}', by which they are addressed"
+        yield Problem("duplicate-name", text, member.span("name"))
     for sender, recipient in team.relationships if isinstance(team, Swarm) else ():
         if sender is recipient:
             yield Problem("bad-value", f"{team}: {sender} is related to itself", team.span("relationships"))
@@ -286,12 +270,12 @@ def members_fit(team: Team) -> Iterator[Problem]:
         yield Problem("bad-value", f"{team}: its manager is one of its workers", team.span("workers"))
 
 
-def branches_match(node: Node) -> Iterator[Problem]:
+def branches_match(node: flows.Node) -> Iterator[Problem]:
     """Declared branches are the inferred ones, except for those of an AgentNode.
 
     spec: "the branches attribute of the Node is typically managed (i.e., automatically inferred)".
     """
-    if not node.declared_branches or isinstance(node, AgentNode):
+    if not node.declared_branches or isinstance(node, flows.AgentNode):
         return  # the agent is prompted to select one of the declared branches (schema: AgentNode)
     expected = list(dict.fromkeys(node.inferred_branches()))
     for index, branch in enumerate(node.declared_branches):
@@ -308,7 +292,7 @@ def branches_match(node: Node) -> Iterator[Problem]:
         yield Problem("missing-branch", text, node.span("branches"))
 
 
-def input_is_text(node: InputMessageNode) -> Iterator[Problem]:
+def input_is_text(node: flows.InputMessageNode) -> Iterator[Problem]:
     """The output of an InputMessageNode is a string. spec: "One string property"."""
     for index, item in enumerate(node.declared_outputs or ()):
         if not same_type(item.type, _TEXT):
@@ -316,7 +300,7 @@ def input_is_text(node: InputMessageNode) -> Iterator[Problem]:
             yield Problem("property-type", text, node.span("outputs", index))
 
 
-def subflows_fit(node: ParallelFlowNode) -> Iterator[Problem]:
+def subflows_fit(node: flows.ParallelFlowNode) -> Iterator[Problem]:
     """Flows that run side by side have no output in common, and inputs with the same name have the same type."""
     inputs: dict[str, Property] = {}
     outputs: set[str] = set()
@@ -334,13 +318,13 @@ def subflows_fit(node: ParallelFlowNode) -> Iterator[Problem]:
             outputs.add(title)
 
 
-def may_be_caught(node: CatchExceptionNode) -> Iterator[Problem]:
+def may_be_caught(node: flows.CatchExceptionNode) -> Iterator[Problem]:
     """Outputs have defaults for a flow that fails, and none of its names is taken."""
-    if CAUGHT in FlowNode.inferred_branches(node):
-        text = f"{node}: {node.subflow} has a branch '{CAUGHT}', which is that of the node"
+    if flows.CAUGHT in flows.FlowNode.inferred_branches(node):
+        text = f"{node}: {node.subflow} has a branch '{flows.CAUGHT}', which is that of the node"
         yield Problem("duplicate-branch", text, node.span("subflow"))
-    if CAUGHT_INFO in node.subflow.outputs:
-        text = f"{node}: {node.subflow} has an output '{CAUGHT_INFO}', which is that of the node"
+    if flows.CAUGHT_INFO in node.subflow.outputs:
+        text = f"{node}: {node.subflow} has an output '{flows.CAUGHT_INFO}', which is that of the node"
         yield Problem("duplicate-property", text, node.span("subflow"))
     for title, item in node.outputs.items():
         if not item.has_default:
@@ -357,7 +341,7 @@ _REDUCIBLE: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def reducers_fit(node: MapNode) -> Iterator[Problem]:
+def reducers_fit(node: flows.MapNode) -> Iterator[Problem]:
     """Reducers fit the types of the outputs. schema: "allowed methods depend on the type of the output"."""
     outputs = node.subflow.outputs
     for title, reducer in (node.reducers or {}).items():
@@ -382,10 +366,10 @@ _RULES: Final[Sequence[tuple[type[Component], Sequence[Callable[[Any], Iterator[
     (Agent, (tool_names_are_unique,)),
     (SpecializedAgent, (specialization_fits,)),
     (Team, (members_fit,)),
-    (Node, (branches_match,)),
-    (InputMessageNode, (input_is_text,)),
-    (ParallelFlowNode, (subflows_fit,)),
-    (CatchExceptionNode, (may_be_caught,)),
-    (MapNode, (reducers_fit,)),
-    (Flow, FLOW_RULES),
+    (flows.Node, (branches_match,)),
+    (flows.InputMessageNode, (input_is_text,)),
+    (flows.ParallelFlowNode, (subflows_fit,)),
+    (flows.CatchExceptionNode, (may_be_caught,)),
+    (flows.MapNode, (reducers_fit,)),
+    (flows.Flow, FLOW_RULES),
 )

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from harness.dialects.agentspec import tools
 from harness.dialects.agentspec.connections import (
     ClientTransport,
     MutualTLSTransport,
@@ -25,16 +26,6 @@ from harness.dialects.agentspec.data_flow import (
     schema_of,
 )
 from harness.dialects.agentspec.properties import as_text, render
-from harness.dialects.agentspec.tools import (
-    ClientTool,
-    ListedTool,
-    MCPTool,
-    MCPToolBox,
-    MCPToolSpec,
-    RemoteCall,
-    RemoteTool,
-    Tool,
-)
 from harness.dialects.agentspec.types import same_type, type_of
 from harness.dialects.kit.tool_calls import ToolReportedError, mcp_texts
 from harness.engine.context import NodeContext, RunContext
@@ -68,7 +59,7 @@ class BadDecision(HarnessError):
 
 
 async def confirm(
-    tool: Tool, args: Mapping[str, Any], ctx: NodeContext, partial_update: Mapping[str, Any] | None
+    tool: tools.Tool, args: Mapping[str, Any], ctx: NodeContext, partial_update: Mapping[str, Any] | None
 ) -> None:
     """Pause for the user's decision, and return if it is to run the tool.
 
@@ -86,7 +77,7 @@ async def confirm(
         raise ToolDenied(f"the {tool} was denied by the user (reason: {reason})")
 
 
-def _decision(tool: Tool, answer: Any) -> Mapping[str, Any]:
+def _decision(tool: tools.Tool, answer: Any) -> Mapping[str, Any]:
     decisions = answer.get("decisions") if isinstance(answer, Mapping) else None
     only = decisions[0] if isinstance(decisions, list) and len(decisions) == 1 else None
     if isinstance(only, Mapping) and only.get("type") in (_APPROVE, _REJECT):
@@ -104,7 +95,7 @@ class UrlNotAllowed(HarnessError):
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
-def request(component: RemoteCall, values: Mapping[str, Any]) -> HTTPCall:
+def request(component: tools.RemoteCall, values: Mapping[str, Any]) -> HTTPCall:
     """Return the request with placeholders filled.
 
     The body is sent as text if it is text, as a form if the Content-Type says so, else as JSON.
@@ -124,7 +115,7 @@ def request(component: RemoteCall, values: Mapping[str, Any]) -> HTTPCall:
     )
 
 
-async def perform(component: RemoteCall, values: Mapping[str, Any], ctx: NodeContext) -> Any:
+async def perform(component: tools.RemoteCall, values: Mapping[str, Any], ctx: NodeContext) -> Any:
     """Send the request, and return the JSON of the response, else its text. An error status is a warning.
 
     Raises:
@@ -139,9 +130,9 @@ async def perform(component: RemoteCall, values: Mapping[str, Any], ctx: NodeCon
     return reply.text if reply.json is None else reply.json
 
 
-def spec_of(tool: Tool) -> ToolSpec:
+def spec_of(tool: tools.Tool) -> ToolSpec:
     """Return the description of a tool for models."""
-    if isinstance(tool, ListedTool):
+    if isinstance(tool, tools.ListedTool):
         return tool.spec
     return ToolSpec(tool.name, tool.description or "", schema_of(tool.inputs))
 
@@ -165,18 +156,18 @@ def endpoint_of(transport: ClientTransport) -> MCPEndpoint:
     )
 
 
-def effect_of(tool: Tool, args: Mapping[str, Any]) -> ToolCall | MCPCall:
+def effect_of(tool: tools.Tool, args: Mapping[str, Any]) -> ToolCall | MCPCall:
     """Return the effect of a refused call. That of a RemoteTool, which has no URL yet, is a call by its name."""
-    return _mcp_call(tool, args) if isinstance(tool, MCPTool) else _tool_call(tool, args)
+    return _mcp_call(tool, args) if isinstance(tool, tools.MCPTool) else _tool_call(tool, args)
 
 
-def is_for_client(tool: Tool, ctx: NodeContext) -> bool:
+def is_for_client(tool: tools.Tool, ctx: NodeContext) -> bool:
     """True if a call of the tool pauses the run. spec: "ClientTools are not executed by the executor"."""
-    return isinstance(tool, ClientTool) and not ctx.run.world.answers_for(_tool_call(tool, {}))
+    return isinstance(tool, tools.ClientTool) and not ctx.run.world.answers_for(_tool_call(tool, {}))
 
 
 async def call(
-    tool: Tool,
+    tool: tools.Tool,
     args: Mapping[str, Any],
     ctx: NodeContext,
     partial_update: Mapping[str, Any] | None = None,
@@ -209,10 +200,10 @@ async def call(
     return await _run(tool, args, ctx)
 
 
-async def _run(tool: Tool, args: Mapping[str, Any], ctx: NodeContext) -> Any:
-    if isinstance(tool, RemoteTool):
+async def _run(tool: tools.Tool, args: Mapping[str, Any], ctx: NodeContext) -> Any:
+    if isinstance(tool, tools.RemoteTool):
         return await perform(tool, args, ctx)
-    if isinstance(tool, MCPTool):
+    if isinstance(tool, tools.MCPTool):
         policy = tool.retry_policy
         if policy is None and isinstance(tool.client_transport, RemoteTransport):
             policy = tool.client_transport.retry_policy
@@ -220,15 +211,15 @@ async def _run(tool: Tool, args: Mapping[str, Any], ctx: NodeContext) -> Any:
     return await ctx.perform(_tool_call(tool, args))
 
 
-def _tool_call(tool: Tool, args: Mapping[str, Any]) -> ToolCall:
+def _tool_call(tool: tools.Tool, args: Mapping[str, Any]) -> ToolCall:
     return ToolCall(name=tool.name, alias=tool.id, args=args)
 
 
-def _mcp_call(tool: MCPTool, args: Mapping[str, Any]) -> MCPCall:
+def _mcp_call(tool: tools.MCPTool, args: Mapping[str, Any]) -> MCPCall:
     return MCPCall(name=tool.name, endpoint=endpoint_of(tool.client_transport), args=args)
 
 
-def _mcp_value(tool: MCPTool, result: Any) -> Any:
+def _mcp_value(tool: tools.MCPTool, result: Any) -> Any:
     """Return the value of an MCP result: the structured content, else the text blocks."""
     texts = mcp_texts(result.content)
     if result.is_error:
@@ -246,14 +237,14 @@ class TextBlocks:
     blocks: Sequence[str]
 
 
-def _blocks_to_outputs(tool: Tool, blocks: Sequence[str]) -> Any:
+def _blocks_to_outputs(tool: tools.Tool, blocks: Sequence[str]) -> Any:
     """Return a block for each output, in order. A single block may hold all outputs as JSON."""
     if len(blocks) == 1 and not is_single("string", tool.outputs):
         return parse_json(blocks[0], blocks[0])
     return dict(zip(tool.outputs, blocks, strict=False))
 
 
-def outputs_of(tool: Tool, returned: Any) -> dict[str, Any]:
+def outputs_of(tool: tools.Tool, returned: Any) -> dict[str, Any]:
     """Return the values of a tool's outputs from its result.
 
     Raises:
@@ -278,7 +269,7 @@ class ToolboxMismatch(HarnessError):
     code = "toolbox-mismatch"
 
 
-async def tools_of(box: MCPToolBox, run: RunContext) -> list[ListedTool]:
+async def tools_of(box: tools.MCPToolBox, run: RunContext) -> list[tools.ListedTool]:
     """Return the tools of a toolbox: those in its filter, in that order, else all that the server lists.
 
     Raises:
@@ -287,17 +278,17 @@ async def tools_of(box: MCPToolBox, run: RunContext) -> list[ListedTool]:
     """
     listed = {spec.name: spec for spec in await run.world.mcp_tools(endpoint_of(box.client_transport))}
     if not box.filtered:  # an empty filter is none
-        return [ListedTool.of(box, spec, None) for spec in listed.values()]
+        return [tools.ListedTool.of(box, spec, None) for spec in listed.values()]
     missing = sorted(box.filtered.keys() - listed.keys())
     if missing:
         raise ToolboxMismatch(f"{box}: its server does not list {', '.join(missing)}")
     for name, wanted in box.filtered.items():
         if wanted is not None:
             _check_inputs(box, wanted, listed[name])
-    return [ListedTool.of(box, listed[name], wanted) for name, wanted in box.filtered.items()]
+    return [tools.ListedTool.of(box, listed[name], wanted) for name, wanted in box.filtered.items()]
 
 
-def _check_inputs(box: MCPToolBox, wanted: MCPToolSpec, listed: ToolSpec) -> None:
+def _check_inputs(box: tools.MCPToolBox, wanted: tools.MCPToolSpec, listed: ToolSpec) -> None:
     """Raise an error if the inputs of a tool, with their types, are not those that its server lists."""
     properties = listed.schema.get("properties")
     found = properties if isinstance(properties, Mapping) else {}

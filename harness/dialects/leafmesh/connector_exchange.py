@@ -12,21 +12,7 @@ from pydantic import ValidationError
 
 from harness.dialects.kit.attempts import with_timeout
 from harness.dialects.kit.tool_calls import mcp_texts
-from harness.dialects.leafmesh.fields import (
-    A2A,
-    CONNECTORS,
-    MCP,
-    AutoGen,
-    Composio,
-    Connector,
-    CrewAI,
-    Custom,
-    LangGraph,
-    N8n,
-    Zapier,
-    required_fields,
-    with_fallbacks,
-)
+from harness.dialects.leafmesh import fields
 from harness.dialects.leafmesh.session import FROM_CALLER, RERUN
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError
@@ -59,7 +45,7 @@ class CallbackTimeout(HarnessError):
 
 
 async def exchange(
-    connector: Connector,
+    connector: fields.Connector,
     ctx: NodeContext,
     *,
     data: Mapping[str, Any],
@@ -86,7 +72,7 @@ async def exchange(
         if needs_agent_stub(connector) or ctx.run.world.answers_for(whole):
             return await _perform_stub(whole, ctx)
         with _connector_errors(ctx):
-            if isinstance(connector, MCP | Zapier):
+            if isinstance(connector, fields.MCP | fields.Zapier):
                 return await _call_mcp_tool(connector, arguments, ctx)
             reply = await _post(connector, {"data": data}, ctx)
         return _json_or_text(reply.text, reply.json)
@@ -96,16 +82,18 @@ async def exchange(
     return await with_timeout(body, ctx, limit, what, late=late)
 
 
-def needs_agent_stub(connector: Connector) -> bool:
+def needs_agent_stub(connector: fields.Connector) -> bool:
     """True if only an `agents:` stub can answer: the wire format is not documented. NOTES 9.1."""
-    return isinstance(connector, Composio | Custom) or (
-        isinstance(connector, Zapier) and not connector.prefer_mcp
+    return isinstance(connector, fields.Composio | fields.Custom) or (
+        isinstance(connector, fields.Zapier) and not connector.prefer_mcp
     )
 
 
-async def _with_callback(connector: Connector, whole: AgentCall, session_id: str, ctx: NodeContext) -> Any:
+async def _with_callback(
+    connector: fields.Connector, whole: AgentCall, session_id: str, ctx: NodeContext
+) -> Any:
     """Return the result of the callback, which arrives after the response to the request. NOTES 9.4."""
-    if not needs_agent_stub(connector) and not isinstance(connector, MCP | Zapier):
+    if not needs_agent_stub(connector) and not isinstance(connector, fields.MCP | fields.Zapier):
         body = {
             "data": whole.args["input"],
             "_leafmesh_callback_url": CALLBACK_BASE + ctx.name,
@@ -138,7 +126,7 @@ def _connector_errors(
         raise ConnectorError(f"agent '{ctx.name}': {error_text(error)}") from error
 
 
-async def _post(connector: Connector, body: Mapping[str, Any], ctx: NodeContext) -> HTTPReply:
+async def _post(connector: fields.Connector, body: Mapping[str, Any], ctx: NodeContext) -> HTTPReply:
     url = str(getattr(connector, connector.required[0]))
     hint = f"or answer the whole agent with `agents: {{{ctx.name}: {{return: …}}}}`"
     call = http_call("POST", url, json=dict(body), headers=_headers(connector), hint=hint)
@@ -148,33 +136,33 @@ async def _post(connector: Connector, body: Mapping[str, Any], ctx: NodeContext)
     return reply
 
 
-def _headers(connector: Connector) -> dict[str, str]:
+def _headers(connector: fields.Connector) -> dict[str, str]:
     """Return the authentication headers of a connector. spec: "connector_config fields per framework"."""
     name, scheme, key = "Authorization", "Bearer ", ""
     match connector:
-        case CrewAI():
+        case fields.CrewAI():
             key = connector.user_api_key or connector.api_key
-        case AutoGen():
+        case fields.AutoGen():
             key = connector.api_key
-        case N8n():
+        case fields.N8n():
             key = connector.auth_token
-        case A2A():
+        case fields.A2A():
             scheme, key = f"{connector.auth_scheme} ", connector.auth_token
-        case LangGraph():
+        case fields.LangGraph():
             name, scheme, key = "X-Api-Key", "", connector.api_key
     return {name: f"{scheme}{key}"} if key else {}
 
 
-def mcp_tool(connector: MCP | Zapier) -> str:
+def mcp_tool(connector: fields.MCP | fields.Zapier) -> str:
     """Return the name of the MCP tool that a connector calls. spec: "mcp", "zapier"."""
-    if isinstance(connector, MCP):
+    if isinstance(connector, fields.MCP):
         return connector.tool_name
     return "_".join(filter(None, (connector.connection, connector.action)))
 
 
-def mcp_endpoint(agent: str, connector: MCP | Zapier) -> MCPEndpoint:
+def mcp_endpoint(agent: str, connector: fields.MCP | fields.Zapier) -> MCPEndpoint:
     """Return the MCP server of a connector; its id is the name of the agent. NOTES 9.1."""
-    if isinstance(connector, Zapier):
+    if isinstance(connector, fields.Zapier):
         return MCPEndpoint(agent, "streamable_http", "https://mcp.zapier.com/api/mcp")
     if connector.transport == "stdio":
         env = connector.env or {}
@@ -183,7 +171,9 @@ def mcp_endpoint(agent: str, connector: MCP | Zapier) -> MCPEndpoint:
     return MCPEndpoint(agent, "streamable_http", connector.url, headers)
 
 
-async def _call_mcp_tool(connector: MCP | Zapier, args: Mapping[str, Any], ctx: NodeContext) -> Any:
+async def _call_mcp_tool(
+    connector: fields.MCP | fields.Zapier, args: Mapping[str, Any], ctx: NodeContext
+) -> Any:
     """Call the connector's tool; return its structured content, else its text, parsed if it is JSON."""
     endpoint = mcp_endpoint(ctx.name, connector)
     result = await ctx.perform(MCPCall(name=mcp_tool(connector), endpoint=endpoint, args=args))
@@ -242,7 +232,7 @@ class Processor:
     """A processor that a helper returns. `unknown` are arguments that its connector does not have."""
 
     integration: str
-    connector: Connector
+    connector: fields.Connector
     unknown: tuple[str, ...] = ()
 
     async def __call__(self, input_data: Mapping[str, Any], _context: Any = None) -> Any:
@@ -260,8 +250,8 @@ class Processor:
             hint = did_you_mean(name, keys_of(type(self.connector)), listing=False)
             text = f"unknown argument '{name}' of {self.integration}(…): it has no effect"
             ctx.warn(f"{text} ({hint})" if hint else text)
-        connector = with_fallbacks(self.connector, running.env)
-        for needed in required_fields(connector):
+        connector = fields.with_fallbacks(self.connector, running.env)
+        for needed in fields.required_fields(connector):
             if not any(getattr(connector, field) for field in needed):
                 text = f"{self.integration}(…) needs {' or '.join(map(repr, needed))}"
                 raise ConnectorError(f"agent '{ctx.name}': {text}")
@@ -272,22 +262,22 @@ class Processor:
 
 def integration_helper(integration: str) -> Callable[..., Processor]:
     """Return the helper of an integration, such as `zapier(...)`."""
-    model, by_position = CONNECTORS[integration], HELPERS[integration]
+    model, by_position = fields.CONNECTORS[integration], HELPERS[integration]
 
     def helper(*given: Any, **named: Any) -> Processor:
         if len(given) > len(by_position):
             raise TypeError(f"{integration}(…) takes only {', '.join(by_position)} by position")
-        fields = {**dict(zip(by_position, given, strict=False)), **named}
-        if integration == "mcp" and "url" in fields:
-            fields.setdefault("transport", "http")
+        values = {**dict(zip(by_position, given, strict=False)), **named}
+        if integration == "mcp" and "url" in values:
+            values.setdefault("transport", "http")
         try:
-            connector = model.model_validate(fields)
+            connector = model.model_validate(values)
         except ValidationError as invalid:
             first = invalid.errors()[0]
             place = ".".join(map(str, first["loc"]))
             raise TypeError(f"{integration}(…): {place}: {first['msg']}, found {first['input']!r}") from None
         known = keys_of(model)
-        return Processor(integration, connector, tuple(name for name in fields if name not in known))
+        return Processor(integration, connector, tuple(name for name in values if name not in known))
 
     helper.__name__ = integration
     return helper

@@ -13,22 +13,11 @@ from typing import Any, Final, get_args
 
 from harness.dialects.kit.manifest import Problems
 from harness.dialects.kit.rules import warning
-from harness.dialects.leafmesh import conditions
+from harness.dialects.leafmesh import conditions, fields
 from harness.dialects.leafmesh.agents import output_of
 from harness.dialects.leafmesh.conditions import INPUT, OUTPUT, Condition
 from harness.dialects.leafmesh.dialect import EACH, Match, matches
 from harness.dialects.leafmesh.document import AGENT_TYPES, Agent, HumanAgent, LLMAgent, Mesh
-from harness.dialects.leafmesh.fields import (
-    CONNECTORS,
-    MCP,
-    Connector,
-    Framework,
-    Integration,
-    Section,
-    fallbacks_of,
-    required_fields,
-    with_fallbacks,
-)
 from harness.dialects.leafmesh.llm_agent import schema_of
 from harness.dialects.leafmesh.routing import reads_narrations
 from harness.errors import Problem, Span
@@ -59,7 +48,7 @@ def agent_type(agent: Mapping[str, Any]) -> str | None:
 
 def types_with_field(key: str) -> list[str]:
     """Return the agent types that have a field of their own with this name."""
-    return [kind for kind, fields in _OF_TYPE.items() if key in fields]
+    return [kind for kind, own in _OF_TYPE.items() if key in own]
 
 
 def _check_agent(agent: Document, name: str | int, kind: str) -> Iterator[Problem]:
@@ -94,13 +83,15 @@ def _check_human(agent: Document, name: str | int) -> Iterator[Problem]:
 Steps = tuple[tuple[bool, str | int], ...]
 
 
-def unknown_keys(model: type[Section], document: Document, path: DocumentPath = ()) -> Iterator[Problem]:
+def unknown_keys(
+    model: type[fields.Section], document: Document, path: DocumentPath = ()
+) -> Iterator[Problem]:
     """Yield a problem for each unknown key in the section at `path` and in the sections inside it."""
     yield from _walk(document.at(path).value, [model], (), document, path)
 
 
 def _walk(
-    value: Any, sections: Sequence[type[Section]], steps: Steps, document: Document, path: DocumentPath
+    value: Any, sections: Sequence[type[fields.Section]], steps: Steps, document: Document, path: DocumentPath
 ) -> Iterator[Problem]:
     """Yield the problems of a value; `steps` lead to it from one of these sections."""
     if not isinstance(value, dict | list):
@@ -114,8 +105,8 @@ def _walk(
 
 
 def _sections_at(
-    value: dict[str, Any], sections: Sequence[type[Section]], steps: Steps, path: DocumentPath
-) -> list[type[Section]]:
+    value: dict[str, Any], sections: Sequence[type[fields.Section]], steps: Steps, path: DocumentPath
+) -> list[type[fields.Section]]:
     """Return the models of a mapping; empty if it is not a section."""
     if len(path) == 2 and path[0] == "agents":
         kind = agent_type(value)
@@ -124,12 +115,12 @@ def _sections_at(
 
 
 @lru_cache(maxsize=1024)
-def _sections_of(section: type[Section], steps: Steps) -> list[type[Section]]:
-    return [model for model in models_at(section, steps) if issubclass(model, Section)]
+def _sections_of(section: type[fields.Section], steps: Steps) -> list[type[fields.Section]]:
+    return [model for model in models_at(section, steps) if issubclass(model, fields.Section)]
 
 
 def _check_section(
-    value: dict[str, Any], models: Sequence[type[Section]], document: Document, path: DocumentPath
+    value: dict[str, Any], models: Sequence[type[fields.Section]], document: Document, path: DocumentPath
 ) -> Iterator[Problem]:
     if any(model.allows_any_key or model.model_config.get("extra") == "forbid" for model in models):
         return
@@ -148,19 +139,21 @@ def _check_section(
             yield warning("unknown-key", f"{text}: it is ignored", where, hint)
 
 
-def read_connectors(document: Document, env: Mapping[str, str], problems: Problems) -> dict[str, Connector]:
+def read_connectors(
+    document: Document, env: Mapping[str, str], problems: Problems
+) -> dict[str, fields.Connector]:
     """Return the connectors by agent; their errors and warnings are added. Fallback variables come from `env`."""
-    found: dict[str, Connector] = {}
+    found: dict[str, fields.Connector] = {}
     for path, agent in matches(document.value, "agents", EACH):
         kind = _framework(agent)
         if kind is None or not isinstance(agent.get(CONFIG, {}), dict):  # a problem of the agent itself
             continue
-        name, model = str(path[-1]), CONNECTORS[kind]
+        name, model = str(path[-1]), fields.CONNECTORS[kind]
         if CONFIG in agent:
             problems.add(unknown_keys(model, document, (*path, CONFIG)))
         with problems.collecting():
             written = validate(model, document, (*path, CONFIG)) if CONFIG in agent else model()
-            found[name] = with_fallbacks(written, env)
+            found[name] = fields.with_fallbacks(written, env)
             problems.add(_missing_fields(found[name], name, kind, document.key_span((*path, CONFIG))))
     return found
 
@@ -168,23 +161,23 @@ def read_connectors(document: Document, env: Mapping[str, str], problems: Proble
 def _framework(agent: Any) -> str | None:
     """Return the framework of an external agent, the integration of a programmatic one; else None."""
     match agent:
-        case {"agent_type": "external", "framework": str(kind)} if kind in get_args(Framework):
+        case {"agent_type": "external", "framework": str(kind)} if kind in get_args(fields.Framework):
             return kind
-        case {"agent_type": "programmatic", "integration": str(kind)} if kind in get_args(Integration):
+        case {"agent_type": "programmatic", "integration": str(kind)} if kind in get_args(fields.Integration):
             return kind
         case _:
             return None
 
 
-def _missing_fields(connector: Connector, name: str, kind: str, where: Span) -> Iterator[Problem]:
+def _missing_fields(connector: fields.Connector, name: str, kind: str, where: Span) -> Iterator[Problem]:
     """Yield an error for each required field that is empty after the fallbacks."""
-    for needed in required_fields(connector):
+    for needed in fields.required_fields(connector):
         if not any(getattr(connector, field) for field in needed):
-            variables = [each for field in needed for each in fallbacks_of(type(connector), field)]
+            variables = [each for field in needed for each in fields.fallbacks_of(type(connector), field)]
             text = f"{CONFIG} of agent '{name}' needs {' or '.join(map(repr, needed))}: it is a connector for {kind}"
             given = f"give it here, or as {' or '.join(variables)} under 'env' in the scenario"
             hint = given if variables else ""
-            if isinstance(connector, MCP) and "command" in needed and connector.url:
+            if isinstance(connector, fields.MCP) and "command" in needed and connector.url:
                 hint = "for a server at a url write `transport: http`; the default is stdio"
             yield Problem("missing-key", text, where, hint)
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from harness.dialects.kit.rules import warning
+from harness.dialects.kit.rules import Rules, repeated, warning
 from harness.dialects.leafmesh import conditions
 from harness.dialects.leafmesh.agents import template_fields
 from harness.dialects.leafmesh.conditions import LanguageError
 from harness.dialects.leafmesh.dialect import EACH, Match, matches, texts
 from harness.dialects.leafmesh.document import TYPES
 from harness.dialects.leafmesh.failures import TEMPLATE_FIELDS
-from harness.errors import Problem, Severity, Span
+from harness.errors import Problem, Severity
 from harness.graph.model import END, START
 from harness.graph.to_json import to_json
 from harness.matchers.schema_flaws import (
@@ -198,11 +198,11 @@ _MEMBER: Final = re.compile(r"[\w-]+")
 _ESCALATION: Final = ("manager", "escalation", "targets", EACH)
 
 
-class References:
+class References(Rules):
     """The names that a mesh defines, and checks of the names that it uses."""
 
     def __init__(self, document: Document) -> None:
-        self.document = document
+        super().__init__(document)
         self.agents = {str(path[-1]): path for path, _ in matches(document.value, "agents", EACH)}
         self.entry_points = {
             value: path for path, value in texts(document.value, "entry_points", EACH, "name")
@@ -215,40 +215,35 @@ class References:
         yield from self._check_agents("can_call", "agents", EACH, "can_call", EACH, "agent")
         yield from self._check_agents("the escalation target's agent", *_ESCALATION, "agent")
         for path, name in texts(self.document.value, *_ESCALATION, "entry_point"):
-            if name not in self.entry_points:
-                text = f"the escalation target's entry_point: there is no entry point '{name}'"
-                hint = did_you_mean(name, self.entry_points)
-                yield Problem("unknown-entry-point", text, self.document.span(path), hint)
+            text = f"the escalation target's entry_point: there is no entry point '{name}'"
+            yield from self.known(name, self.entry_points, "unknown-entry-point", text, *path)
         yield from self._check_test_scenarios()
         yield from self._check_waits()
         yield from self._check_conditions()
 
     def _check_duplicates(self) -> Iterator[Problem]:
-        first: dict[str, int] = {}
-        for path, name in texts(self.document.value, "entry_points", EACH, "name"):
-            where = self.document.span(path)
-            if name in first:
-                text = f"a second entry point '{name}' (first in line {first[name]})"
-                yield Problem("duplicate-name", text, where)
-            first.setdefault(name, where.line)
+        named = [*texts(self.document.value, "entry_points", EACH, "name")]
+        for at, first in repeated(name for _, name in named):
+            line = self.document.span(named[first].path).line
+            text = f"a second entry point '{named[at].value}' (first in line {line})"
+            yield self.problem("duplicate-name", text, *named[at].path)
 
     def _check_test_scenarios(self) -> Iterator[Problem]:
         """Warn about unknown entry points of test scenarios; the mesh itself runs without them."""
         for path, scenario in matches(self.document.value, "evolution", "test_scenarios", EACH):
             name = scenario.get("entry_point", "test") if isinstance(scenario, dict) else None
-            if isinstance(name, str) and name not in self.entry_points and name not in self.agents:
+            if isinstance(name, str) and name not in self.agents:
                 text = f"a test scenario enters '{name}', which is neither an entry point nor an agent"
-                hint = did_you_mean(name, self.entry_points)
-                yield warning("unknown-entry-point", text, self.document.span((*path, "entry_point")), hint)
+                place = (*path, "entry_point")
+                yield from self.known(
+                    name, self.entry_points, "unknown-entry-point", text, *place, severity="warning"
+                )
 
     def _check_agents(self, what: str, *pattern: Any) -> Iterator[Problem]:
         for path, name in texts(self.document.value, *pattern):
-            if name not in self.agents:
-                yield self._unknown_agent(what, name, self.document.span(path))
-
-    def _unknown_agent(self, what: str, name: str, where: Span) -> Problem:
-        text = f"{what}: there is no agent '{name}'"
-        return Problem("unknown-agent", text, where, did_you_mean(name, self.agents))
+            yield from self.known(
+                name, self.agents, "unknown-agent", f"{what}: there is no agent '{name}'", *path
+            )
 
     def _check_waits(self) -> Iterator[Problem]:
         for place in texts(self.document.value, "agents", EACH, "wait_for"):
@@ -264,7 +259,8 @@ class References:
         for found in _MEMBER.finditer(place.value):
             if found[0].lower() not in ("and", "or") and found[0] not in self.agents:
                 where = self.document.span_in_text(place.path, found.start(), len(found[0]))
-                yield self._unknown_agent("wait_for", found[0], where)
+                text = f"wait_for: there is no agent '{found[0]}'"
+                yield Problem("unknown-agent", text, where, did_you_mean(found[0], self.agents))
 
     def _check_conditions(self) -> Iterator[Problem]:
         for pattern in (("agents", EACH, "can_call", EACH, "condition"), ("entry_points", EACH, "condition")):
