@@ -123,7 +123,7 @@ def beginning_of(
 ) -> Beginning:
     """Return the beginning of a conversation, for the arguments of `run`. Raises as that does."""
     from harness.api.callables import WORLD_KEYS, without_callables
-    from harness.dialects.langgraph.target import is_object
+    from harness.dialects.langgraph.dialect import is_object
     from harness.graph.to_json import to_json
     from harness.settings import Projects, RecordMode
     from harness.source.display import did_you_mean
@@ -156,7 +156,7 @@ def _located(manifest: Path, file: Path) -> str:
     Raises:
         FormatError: there is no such file or folder, nor a module for an object.
     """
-    from harness.dialects.langgraph.target import is_object
+    from harness.dialects.langgraph.dialect import is_object
     from harness.source.document import hint_for_missing, shown_path
 
     for found in (manifest, file.parent / manifest):

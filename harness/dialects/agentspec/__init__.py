@@ -4,7 +4,7 @@ Section of the specification                    models               behaviour
 Base Component, Input/output schemas            `component`          `configuration` (reads them)
 Input and output properties                     `properties`         `types` (compatibility)
 Agent, RemoteAgent, Swarm, ManagerWorkers       `agents`             `agent_graph`, `team_graph`
-LLM, OCI, databases, transports                 `models`, `connections`
+LLM, OCI, databases, transports                 `connections`
 Transforms                                      `transforms`
 Tools, MCP                                      `tools`              `tool_calls`
 Flow, Node, edges, Conversation                 `flows`              `flow_graph`, `data_flow`

@@ -15,8 +15,7 @@ from harness.dialects.agentspec.component import (
     by_title,
     text_properties,
 )
-from harness.dialects.agentspec.connections import OciClientConfig, RetryPolicy
-from harness.dialects.agentspec.models import Model, OpenAiConfig
+from harness.dialects.agentspec.connections import Model, OciClientConfig, OpenAiConfig, RetryPolicy
 from harness.dialects.agentspec.properties import Property, placeholder_names
 from harness.dialects.agentspec.tools import Tool, ToolBox
 from harness.dialects.agentspec.transforms import MessageTransform

@@ -12,12 +12,11 @@ from harness.dialects.agentspec.agent_graph import agent_graph, remote_agent_gra
 from harness.dialects.agentspec.agents import Agent, AgenticComponent, RemoteAgent, SpecializedAgent, Team
 from harness.dialects.agentspec.component import BROKEN, Component, inner_first
 from harness.dialects.agentspec.configuration import Configuration
-from harness.dialects.agentspec.connections import ClientTransport
+from harness.dialects.agentspec.connections import ClientTransport, Model
 from harness.dialects.agentspec.declared import declared_data
 from harness.dialects.agentspec.dialect import VERSION
 from harness.dialects.agentspec.document import TYPES, VERSIONS, as_newest_known
 from harness.dialects.agentspec.flow_graph import flow_graph, node_names
-from harness.dialects.agentspec.models import Model
 from harness.dialects.agentspec.plugins import (
     ComponentPlugin,
     PluginError,

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from harness.dialects.agentspec import document as doc
 from harness.dialects.agentspec.agents import AgenticComponent
 from harness.dialects.agentspec.component import (
     BROKEN,
@@ -20,22 +21,6 @@ from harness.dialects.agentspec.component import (
 )
 from harness.dialects.agentspec.data_rules import nearest_type
 from harness.dialects.agentspec.dialect import REFERENCE, TABLE, TYPE, VERSION, table_entries
-from harness.dialects.agentspec.document import (
-    LATER_TYPES,
-    LATER_VALUES,
-    PLUGIN,
-    PLUGIN_KEYS,
-    TYPES,
-    VERSIONS,
-    WAYFLOW_FIELDS,
-    LaterField,
-    check_shapes,
-    later,
-    later_field,
-    top_problem,
-    version_of,
-    version_problems,
-)
 from harness.dialects.agentspec.plugins import Plugins, deserialize_component
 from harness.dialects.agentspec.references import (
     MAX_NODES,
@@ -69,14 +54,14 @@ class Configuration:
         self.unused: list[Problem] = []
         self.components: list[Component] = []
         self.problems = Problems(plugins.warnings)
-        check_shapes(documents)
+        doc.check_shapes(documents)
         for index, document in enumerate(documents):
-            self.problems.add(version_problems(document, required=index == 0))
+            self.problems.add(doc.version_problems(document, required=index == 0))
             self.problems.add(sexagesimals(document))
         self.problems.raise_errors()  # the rest of a document in an unknown version cannot be checked
         self._main = documents[0]
-        self._version = version_of(self._main)
-        self._needed_version = VERSIONS[0]  # what was read so far needs this version, or a later one
+        self._version = doc.version_of(self._main)
+        self._needed_version = doc.VERSIONS[0]  # what was read so far needs this version, or a later one
         self._references = References(documents, self.problems, self._read_component)
         self._references.map(request.components, request.components_at)
         self._unreadable: set[str] = set()  # names and ids of components that could not be read
@@ -85,7 +70,7 @@ class Configuration:
         self._read_unused()
         self._advise_version()
         if VERSION not in self._main.value:
-            text = f"no {VERSION}: {VERSIONS[-1]} is assumed"
+            text = f"no {VERSION}: {doc.VERSIONS[-1]} is assumed"
             hint = f"say {VERSION}: {self._needed_version}"
             self.problems.add([Problem("no-version", text, self._main.span(), hint, "warning")])
 
@@ -111,7 +96,7 @@ class Configuration:
         raise ManifestError(Problem("unknown-agent", text, self._main.span(), hint))
 
     def _root(self) -> Component:
-        problem = top_problem(self._main)
+        problem = doc.top_problem(self._main)
         if problem is not None:
             self.problems.add([problem])
             return BROKEN
@@ -162,7 +147,7 @@ class Configuration:
         """Return a hint for a value that is not a component: a bare key, or the notation of older versions."""
         if isinstance(value, dict) and "$ref" in value:
             return f"write {{{REFERENCE}: {value['$ref']}}}"
-        if isinstance(value, dict) and value.get("type") in tuple(TYPES):
+        if isinstance(value, dict) and value.get("type") in tuple(doc.TYPES):
             return f"write {TYPE}: {value['type']}"
         return f"write {{{REFERENCE}: {value}}}" if self._is_key(value) else ""
 
@@ -178,7 +163,7 @@ class Configuration:
             return BROKEN
         self._register(part)
         try:
-            of_plugin = plugin is not None or PLUGIN in part.value
+            of_plugin = plugin is not None or doc.PLUGIN in part.value
             own = part.with_value(self._fields(part, model, of_plugin=of_plugin))
             made = (
                 validate(model, own) if plugin is None else deserialize_component(plugin, component_type, own)
@@ -189,7 +174,7 @@ class Configuration:
             self._unreadable |= {part.value[key] for key in ("name", "id") if _is_text(part.value.get(key))}
             return BROKEN
         made.set_source(part, component_type)
-        for value in LATER_VALUES:
+        for value in doc.LATER_VALUES:
             if isinstance(made, value.kind) and value.has_value(made):
                 self._tell_later(part, value.text, value.since, made.span(value.field), works=True)
         self.components.append(made)
@@ -199,27 +184,27 @@ class Configuration:
         """Return the model of the component that a part defines. If its type is unknown, add a problem; None."""
         component_type, span = part.value[TYPE], part.span((TYPE,))
         if not isinstance(component_type, str):
-            self.problems.refuse(
-                "wrong-type", f"{TYPE}: expected text, found {describe(component_type)}", span
-            )
+            text = f"{TYPE}: expected text, found {describe(component_type)}"
+            self.problems.refuse("wrong-type", text, span)
             return None
         plugin = self.plugins.for_type(component_type)
-        model = TYPES.get(component_type) if plugin is None else plugin.components[component_type]
-        since = LATER_TYPES.get(component_type) if plugin is None else None
+        model = doc.TYPES.get(component_type) if plugin is None else plugin.components[component_type]
+        since = doc.LATER_TYPES.get(component_type) if plugin is None else None
         if model is not None:
             if since is not None:
                 self._tell_later(part, component_type, since, span)
             return model
         broken = [warning.message for warning in self.plugins.warnings]
-        if PLUGIN in part.value:
-            text = f"{component_type} is a component of the plugin '{part.value[PLUGIN]}', which is not installed"
+        if doc.PLUGIN in part.value:
+            text = f"{component_type} is a component of the plugin '{part.value[doc.PLUGIN]}', which is not installed"
             hint = "; ".join(broken) or "install it, or name its class under `hooks` in the scenario"
             self.problems.refuse("unknown-plugin", text, span, hint)
         elif since is not None:
             text = f"component type '{component_type}', of Agent Spec {since}, is not supported"
             self.problems.refuse("unsupported", text, span)
         else:
-            known = [name for name in TYPES if not later(LATER_TYPES.get(name, VERSIONS[0]), self._version)]
+            of = {name: doc.LATER_TYPES.get(name, doc.VERSIONS[0]) for name in doc.TYPES}
+            known = [name for name in of if not doc.later(of[name], self._version)]
             hint = "; ".join([nearest_type(component_type, [*known, *self.plugins.component_types]), *broken])
             text = f"unknown component type '{component_type}'"
             self.problems.refuse("unknown-component-type", text, span, hint)
@@ -251,7 +236,7 @@ class Configuration:
         fields: dict[str, Any] = {}
         unreadable = False
         for key in part.value:
-            if key in (TYPE, TABLE) or (of_plugin and key.startswith(PLUGIN_KEYS)):
+            if key in (TYPE, TABLE) or (of_plugin and key.startswith(doc.PLUGIN_KEYS)):
                 continue
             try:
                 fields[key] = self._field(key, part, model, budget, of_plugin=of_plugin)
@@ -268,30 +253,36 @@ class Configuration:
         self, key: str, part: Document, model: type[Component], budget: Budget, *, of_plugin: bool
     ) -> Any:
         """Read the value of one field; `_OMITTED` if the model has no such field and it is accepted."""
-        newer = later_field(model, key)
+        newer = doc.later_field(model, key)
         if newer is not None:
             self._check_later(newer, part, model)
         if key in component_fields(model):
-            inner = part.at((key,))
-            if may_hold_text(model, key) and isinstance(inner.value, list):
-                return self._components_and_texts(inner)
-            if holds_lists(model, key) and isinstance(inner.value, list):
-                return [self._component_list(key, inner.at((index,))) for index in range(len(inner.value))]
-            return (
-                self._component_or_list(inner)
-                if holds_single_component(model, key)
-                else self._component_list(key, inner)
-            )
+            return self._components(key, part.at((key,)), model)
         if key in keys_of(model) and key != "metadata":
             return self._references.value(part.at((key,)), budget)
         if newer is not None:
             return _OMITTED
-        if issubclass(model, WAYFLOW_FIELDS.get(key, ())):
+        if issubclass(model, doc.WAYFLOW_FIELDS.get(key, ())):
             self._check_wayflow_field(key, part)
             return _OMITTED
         if of_plugin and key != "metadata":
             return self._references.value(part.at((key,)), budget)
         return part.value[key]  # metadata, which is not interpreted, or a key that the model refuses
+
+    def _components(self, key: str, part: Document, model: type[Component]) -> Any:
+        """Read a field of components: one, a list of them (or of them and texts), or a list of such lists."""
+        if holds_single_component(model, key):
+            return self._component_or_list(part)
+        if isinstance(part.value, list):
+            items = [part.at((index,)) for index in range(len(part.value))]
+            if may_hold_text(model, key):
+                return [
+                    each.value if isinstance(each.value, str) else self._read_component(each)
+                    for each in items
+                ]
+            if holds_lists(model, key):
+                return [self._component_list(key, each) for each in items]
+        return self._component_list(key, part)
 
     def _component_or_list(self, part: Document) -> Any:
         """Read a component. A list, too, is read, and the model refuses it."""
@@ -313,14 +304,7 @@ class Configuration:
             raise UnreadableValue
         return found
 
-    def _components_and_texts(self, part: Document) -> list[Any]:
-        """Read a list of components and texts."""
-        return [
-            item if isinstance(item, str) else self._read_component(part.at((index,)))
-            for index, item in enumerate(part.value)
-        ]
-
-    def _check_later(self, field: LaterField, part: Document, model: type[Component]) -> None:
+    def _check_later(self, field: doc.LaterField, part: Document, model: type[Component]) -> None:
         """Refuse a field of a later version than the configuration's, and a value that is not supported.
 
         A neutral value, which changes nothing, is only a warning.
@@ -340,9 +324,9 @@ class Configuration:
 
         `works`: it works in the earlier version all the same, so it is a warning.
         """
-        if later(since, self._needed_version):
+        if doc.later(since, self._needed_version):
             self._needed_version = since
-        if later(since, self._version):
+        if doc.later(since, self._version):
             text = f"{what}: new in {since}, and this configuration says {self._main.value[VERSION]}"
             problem = Problem("later-version", text, span, severity="warning" if works else "error")
             self.problems.add([_with_owner(part, problem)])

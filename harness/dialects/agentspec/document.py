@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, Field
 
-from harness.dialects.agentspec import agents, connections, flows, models, tools, transforms
+from harness.dialects.agentspec import agents, connections, flows, tools, transforms
 from harness.dialects.agentspec.component import Component
 from harness.dialects.agentspec.data_flow import is_single
 from harness.dialects.agentspec.dialect import REFERENCE, TABLE, TYPE, VERSION, missing_root_problem
@@ -59,56 +59,47 @@ class LaterField(NamedTuple):
     neutral_values: tuple[Any, ...] | None
 
 
-_COMPATIBLE: Final = (models.OpenAiCompatibleConfig,)
-_OPEN_AI: Final = (models.OpenAiCompatibleConfig, models.OpenAiConfig)
-_PLAIN: Final = (models.LlmConfig, models.GeminiConfig)
-_LLM: Final = (*_OPEN_AI, models.OciGenAiConfig)
+_COMPATIBLE: Final = (connections.OpenAiCompatibleConfig,)
+_OPEN_AI: Final = (connections.OpenAiConfig,)
+_GEMINI: Final = (connections.GeminiConfig,)
+_OCI: Final = (connections.OciGenAiConfig,)
+_REMOTE: Final = (tools.RemoteCall, connections.RemoteTransport)
+_AGENTS: Final = (agents.OciAgent, agents.A2AConnectionConfig)
 
-_SECRETS: Final[Mapping[tuple[type[Component], ...], Sequence[str]]] = {
-    (*_PLAIN, models.GeminiAIStudioAuthConfig): ("api_key",),
-    (models.GeminiVertexAIAuthConfig,): ("credentials",),
-    (connections.OAuthClientConfig,): ("client_id", "client_secret", "client_id_metadata_url"),
-    (connections.OracleConnection,): ("user", "password", "dsn", "wallet_location", "wallet_password"),
-    (connections.PostgresConnection,): ("user", "password", "sslkey"),
-}
-"""The fields of later components that hold secrets, which are not read."""
-
-LATER_FIELDS: Final[Sequence[LaterField]] = (
-    LaterField("requires_confirmation", (tools.Tool,), "25.4.2", (False,)),
-    LaterField("human_in_the_loop", (agents.Agent,), "25.4.2", (True,)),
-    LaterField("toolboxes", (agents.Agent,), "25.4.2", ([],)),
-    LaterField("sensitive_headers", (tools.RemoteCall, connections.RemoteTransport), "25.4.2", ({}, None)),
-    LaterField("api_type", _OPEN_AI, "25.4.2", ("chat_completions",)),
-    LaterField("api_type", (models.OciGenAiConfig,), "25.4.2", ("oci",)),
-    LaterField("api_key", _OPEN_AI, "25.4.2", None),
-    LaterField("conversation_store_id", (models.OciGenAiConfig,), "25.4.2", (None,)),
-    LaterField("transforms", (agents.Agent,), "26.1.2", ([],)),
-    LaterField("url_allow_list", (tools.RemoteCall,), "26.1.2", (None,)),
-    LaterField("auth", (connections.RemoteTransport,), "26.1.2", (None,)),
-    LaterField(
-        "retry_policy",
-        (
-            *_LLM,
-            tools.RemoteCall,
-            connections.RemoteTransport,
-            agents.OciAgent,
-            agents.A2AConnectionConfig,
-        ),
-        "26.1.2",
-        (None,),
-    ),
-    LaterField("retry_policy", (tools.MCPTool, tools.MCPToolBox), "26.3.1", (None,)),
-    LaterField("requires_confirmation", (tools.ToolBox,), "26.1.2", (False,)),
-    *(LaterField(key, _COMPATIBLE, "26.1.2", None) for key in ("key_file", "cert_file", "ca_file")),
-    *(LaterField(key, _COMPATIBLE, "26.1.2", None) for key in ("provider", "api_provider")),
-    *(LaterField(key, (models.OpenAiConfig,), "26.1.2", ("openai",)) for key in ("provider", "api_provider")),
-    LaterField("api_provider", (models.OciGenAiConfig,), "26.1.2", ("oci",)),
-    LaterField("api_key", (models.OciGenAiConfig,), "26.1.2", None),
-    LaterField("url", (models.OpenAiConfig, models.OciGenAiConfig, models.GeminiConfig), "26.1.2", (None,)),
-    LaterField("provider", (models.GeminiConfig,), "26.1.2", ("google",)),
-    *(LaterField(key, (models.GeminiConfig,), "26.1.2", None) for key in ("api_provider", "api_type")),
-    *(LaterField(key, kinds, "26.1.2", None) for kinds, keys in _SECRETS.items() for key in keys),
+_LATER_FIELDS: Final[Sequence[tuple[str, tuple[type[Component], ...], str, tuple[Any, ...] | None]]] = (
+    ("25.4.2", (tools.Tool,), "requires_confirmation", (False,)),
+    ("25.4.2", (agents.Agent,), "human_in_the_loop", (True,)),
+    ("25.4.2", (agents.Agent,), "toolboxes", ([],)),
+    ("25.4.2", _REMOTE, "sensitive_headers", ({}, None)),
+    ("25.4.2", (*_COMPATIBLE, *_OPEN_AI), "api_type", ("chat_completions",)),
+    ("25.4.2", _OCI, "api_type", ("oci",)),
+    ("25.4.2", (*_COMPATIBLE, *_OPEN_AI), "api_key", None),
+    ("25.4.2", _OCI, "conversation_store_id", (None,)),
+    ("26.1.2", (agents.Agent,), "transforms", ([],)),
+    ("26.1.2", (tools.RemoteCall,), "url_allow_list", (None,)),
+    ("26.1.2", (connections.RemoteTransport,), "auth", (None,)),
+    ("26.1.2", (*_COMPATIBLE, *_OPEN_AI, *_OCI, *_REMOTE, *_AGENTS), "retry_policy", (None,)),
+    ("26.3.1", (tools.MCPTool, tools.MCPToolBox), "retry_policy", (None,)),
+    ("26.1.2", (tools.ToolBox,), "requires_confirmation", (False,)),
+    ("26.1.2", _COMPATIBLE, "key_file cert_file ca_file provider api_provider", None),
+    ("26.1.2", _OPEN_AI, "provider api_provider", ("openai",)),
+    ("26.1.2", _OCI, "api_provider", ("oci",)),
+    ("26.1.2", _OCI, "api_key", None),
+    ("26.1.2", (*_OPEN_AI, *_OCI, *_GEMINI), "url", (None,)),
+    ("26.1.2", _GEMINI, "provider", ("google",)),
+    ("26.1.2", _GEMINI, "api_provider api_type", None),
+    # Secrets, which are not read.
+    ("26.1.2", (connections.LlmConfig, *_GEMINI, connections.GeminiAIStudioAuthConfig), "api_key", None),
+    ("26.1.2", (connections.GeminiVertexAIAuthConfig,), "credentials", None),
+    ("26.1.2", (connections.OAuthClientConfig,), "client_id client_secret client_id_metadata_url", None),
+    ("26.1.2", (connections.OracleConnection,), "user password dsn wallet_location wallet_password", None),
+    ("26.1.2", (connections.PostgresConnection,), "user password sslkey", None),
 )
+LATER_FIELDS: Final[Sequence[LaterField]] = [
+    LaterField(name, kinds, since, neutral)
+    for since, kinds, names, neutral in _LATER_FIELDS
+    for name in names.split()
+]
 """The fields that versions add to the component types of 25.4.1.
 
 A field that its model lacks is accepted with a neutral value only.
@@ -146,7 +137,11 @@ LATER_VALUES: Final[Sequence[LaterValue]] = (
         lambda node: bool(node.declared_outputs) and not is_single("string", node.outputs),
     ),
     LaterValue(
-        models.OciGenAiConfig, "provider", "the provider XAI", "26.1.2", lambda model: model.provider == "XAI"
+        connections.OciGenAiConfig,
+        "provider",
+        "the provider XAI",
+        "26.1.2",
+        lambda model: model.provider == "XAI",
     ),
     LaterValue(
         tools.RemoteCall,
@@ -170,7 +165,7 @@ WAYFLOW_FIELDS: Final[Mapping[str, type[Component]]] = {
 
 _TYPES: Final[Sequence[tuple[str, ModuleType, str]]] = (
     ("25.4.1", agents, "Agent OciAgent OpenAiAgent"),
-    ("25.4.1", models, "OpenAiCompatibleConfig VllmConfig OllamaConfig OpenAiConfig OciGenAiConfig"),
+    ("25.4.1", connections, "OpenAiCompatibleConfig VllmConfig OllamaConfig OpenAiConfig OciGenAiConfig"),
     ("25.4.1", connections, "OciClientConfigWithSecurityToken OciClientConfigWithApiKey"),
     ("25.4.1", connections, "OciClientConfigWithInstancePrincipal OciClientConfigWithResourcePrincipal"),
     ("25.4.1", tools, "ServerTool ClientTool RemoteTool MCPTool"),
@@ -185,9 +180,9 @@ _TYPES: Final[Sequence[tuple[str, ModuleType, str]]] = (
     ("25.4.2", tools, "BuiltinTool MCPToolBox MCPToolSpec"),
     ("25.4.2", agents, "A2AAgent A2AConnectionConfig SpecializedAgent AgentSpecializationParameters"),
     ("25.4.2", agents, "Swarm ManagerWorkers"),
-    ("26.1.2", models, "LlmConfig"),
-    ("26.3.1", models, "DbmsVectorChainLlmConfig"),
-    ("26.1.2", models, "GeminiConfig GeminiAIStudioAuthConfig GeminiVertexAIAuthConfig"),
+    ("26.1.2", connections, "LlmConfig"),
+    ("26.3.1", connections, "DbmsVectorChainLlmConfig"),
+    ("26.1.2", connections, "GeminiConfig GeminiAIStudioAuthConfig GeminiVertexAIAuthConfig"),
     ("26.1.2", connections, "OAuthConfig OAuthClientConfig"),
     ("26.1.2", transforms, "MessageSummarizationTransform ConversationSummarizationTransform"),
     ("26.1.2", transforms, "InMemoryCollectionDatastore OracleDatabaseDatastore PostgresDatabaseDatastore"),

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 
 from harness.dialects.agentspec.agents import AgenticComponent
 from harness.dialects.agentspec.component import Component, ComponentField, ComponentWithIO, text_properties
-from harness.dialects.agentspec.models import Model
+from harness.dialects.agentspec.connections import Model
 from harness.dialects.agentspec.properties import Property, placeholder_names
 from harness.dialects.agentspec.tools import RemoteCall, Tool
 

@@ -14,8 +14,12 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from pydantic import Field, field_validator, model_validator
 
 from harness.dialects.agentspec.component import Component, ComponentField, OptionalComponentField
-from harness.dialects.agentspec.connections import OracleConnection, PostgresConnection, perform_with_retries
-from harness.dialects.agentspec.models import Model
+from harness.dialects.agentspec.connections import (
+    Model,
+    OracleConnection,
+    PostgresConnection,
+    perform_with_retries,
+)
 from harness.dialects.agentspec.properties import as_text, render
 from harness.engine.context import NodeContext
 from harness.graph.messages import message_text

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from harness.dialects.langgraph.target import Target, module_name
+from harness.dialects.langgraph.dialect import Target, module_name
 from harness.errors import ManifestError, Problem, Span, WorldError
 from harness.source.display import clip, did_you_mean
 from harness.source.document import shown_path

@@ -14,14 +14,14 @@ from harness.dialects.kit.accesses import code_of, functions_in
 from harness.dialects.kit.manifest import BadInput
 from harness.dialects.langgraph.app import enter, entered, import_target
 from harness.dialects.langgraph.declared import declared_app, declared_callable
-from harness.dialects.langgraph.graphs import graph_of, graph_of_callable
-from harness.dialects.langgraph.target import (
+from harness.dialects.langgraph.dialect import (
     FILE,
     App,
     Target,
     app_of,
     forget_folders,
 )
+from harness.dialects.langgraph.graphs import graph_of, graph_of_callable
 from harness.dialects.request import LoadRequest
 from harness.engine.versions import CONTEXT_FLOORS, FLOORS, default_recursion_limit, too_old
 from harness.errors import ManifestError, Problem, Span

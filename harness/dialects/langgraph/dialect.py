@@ -1,14 +1,177 @@
-"""The members of `harness.dialects.dialect.Dialect` for LangGraph apps."""
+"""The dialect of LangGraph apps: the members of `harness.dialects.dialect.Dialect`, and what a manifest names.
+
+graph.py:graph      an object in a file
+app.graph:graph     an object in a module, which is found from the folder of the manifest
+langgraph.json      objects by the names of graphs, the folders of their modules, and variables
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 from harness.dialects.dialect import lazy_function
-from harness.dialects.langgraph.target import FILE, is_object
+from harness.dialects.request import LoadRequest
+from harness.errors import ManifestError, Problem
+from harness.source.display import did_you_mean, nearest
 from harness.source.document import Document
+from harness.source.project import marked_root
 from harness.source.yaml import Version
+
+FILE: Final = "langgraph.json"
+_OTHER_LANGUAGES: Final = (".ts", ".js", ".mts", ".mjs", ".tsx", ".jsx")
+_READ: Final = ("graphs", "dependencies", "env")
+
+
+@dataclass(frozen=True)
+class Target:
+    """An object that a manifest names.
+
+    Attributes:
+        file: the file that defines it; None for a module.
+        module: the dotted name of its module; "" for a file.
+        name: the name of the object, which may have dots.
+        base: the folder that `module` is found from.
+    """
+
+    file: Path | None
+    module: str
+    name: str
+    base: Path
+
+    @property
+    def shown(self) -> str:
+        """The object as a manifest names it."""
+        return f"{self.file.name if self.file else self.module}:{self.name}"
+
+
+def is_object(path: Path) -> bool:
+    """True if a path is that of an object, `graph.py:graph` or `app.graph:graph`, and not of a file."""
+    where, colon, name = path.name.rpartition(":")
+    return bool(colon and where) and all(map(str.isidentifier, name.split("."))) and not os.path.lexists(path)
+
+
+@lru_cache(256)
+def target_at(written: str, base: Path) -> Target:
+    """Return the object that a text names, relative to a folder."""
+    where, _, name = written.rpartition(":")
+    if where.endswith(".py"):
+        return Target(Path(os.path.normpath(base / where)), "", name, base)
+    folder, module = os.path.split(where)
+    return Target(None, module, name, Path(os.path.normpath(base / folder)))
+
+
+def import_folders(target: Target, dependencies: tuple[Path, ...]) -> tuple[str, ...]:
+    """Return the folders that the modules of an app are imported from, in the order in which they are searched.
+
+    They are those that installing its `dependencies` makes importable; without any, those of the project of the
+    object. A file that belongs to no package is imported from its own folder, as Python does with a script.
+
+    They are looked for once in a process, in which the modules are imported once, too; see `forget_folders`.
+    """
+    return _folders(target, dependencies, os.getcwd())
+
+
+def forget_folders() -> None:
+    """Look for the folders anew in this process: it has them from the one that forked it, which imports nothing."""
+    _folders.cache_clear()
+
+
+@lru_cache(256)
+def _folders(target: Target, dependencies: tuple[Path, ...], _current: str) -> tuple[str, ...]:
+    """Look for these folders. `_current`, on which relative paths depend, is part of the cache key."""
+    own = target.file.parent if target.file is not None else target.base
+    roots = dependencies or tuple(filter(None, (marked_root(own),)))
+    found = [folder for root in roots for folder in (root / "src", root) if folder.is_dir()]
+    outermost = own
+    while (outermost / "__init__.py").is_file():
+        outermost = outermost.parent
+    return tuple(dict.fromkeys(str(folder.resolve()) for folder in (*found, target.base, outermost)))
+
+
+@lru_cache(256)
+def module_name(file: Path, folders: tuple[str, ...]) -> str:
+    """Return the name by which the modules of an app import this file; "" if they cannot."""
+    inside = [file.relative_to(folder) for folder in folders if file.is_relative_to(folder)]
+    for relative in sorted(inside, key=lambda path: len(path.parts)):
+        parts = [*relative.parts[:-1], relative.stem]
+        if parts[-1] == "__init__":
+            parts.pop()
+        if parts and all(map(str.isidentifier, parts)):
+            return ".".join(parts)
+    return ""
+
+
+@dataclass(frozen=True)
+class App:
+    """The content of a manifest: the object, where its modules are, and their variables."""
+
+    target: Target
+    name: str
+    folders: tuple[str, ...]
+    environment: Mapping[str, str]
+    warnings: tuple[Problem, ...] = ()
+
+
+def app_of(request: LoadRequest) -> App:
+    """Return what a manifest says of an app.
+
+    Raises:
+        ManifestError: it names none that can run here.
+    """
+    path = request.path
+    if is_object(path):
+        target = target_at(path.name, path.parent)
+        return App(target, "", import_folders(target, ()), dict(request.env))
+    document = request.read(path, yaml="1.2", named_at=request.named_at)
+    graphs = document.value.get("graphs") if isinstance(document.value, dict) else None
+    if not isinstance(graphs, dict) or not graphs:
+        text = f"{path.name} has no graphs: expected a mapping from names to ./file.py:object"
+        raise ManifestError(Problem("not-a-graph", text, document.span()))
+    name = request.agent or next(iter(graphs))
+    if name not in graphs:
+        text = f"{path.name} has no graph '{name}'"
+        raise ManifestError(
+            Problem("unknown-agent", text, request.agent_at, did_you_mean(name, list(graphs)))
+        )
+    if request.agent is None and len(graphs) > 1:
+        text = f"{path.name} has {len(graphs)} graphs, and nothing says which one runs"
+        hint = f"agent: one of {', '.join(graphs)}"
+        raise ManifestError(Problem("unknown-agent", text, request.named_at or document.span(), hint))
+    written = graphs[name]["path"] if isinstance(graphs[name], dict) else graphs[name]
+    at = document.span(("graphs", name))
+    where = written.rpartition(":")[0]
+    if where.endswith(_OTHER_LANGUAGES):
+        text = f"the graph '{name}' is {written}: graphs in JavaScript and TypeScript do not run here"
+        hint = "`harness serve` answers the models of its process: docs/serve.md"
+        raise ManifestError(Problem("not-runnable", text, at, hint))
+    target = target_at(written, path.parent)
+    if target.file is not None and not target.file.is_file():
+        raise ManifestError(Problem("missing-file", f"file '{where}' does not exist", at))
+    dependencies = document.value.get("dependencies") or ()
+    folders = tuple(
+        path.parent / each for each in dependencies if isinstance(each, str) and each.startswith(".")
+    )
+    env = document.value.get("env")
+    # A text names a .env file, which has real keys: it is not read.
+    given = {key: str(value) for key, value in env.items()} if isinstance(env, dict) else {}
+    environment = {**given, **request.env}
+    return App(target, name, import_folders(target, folders), environment, tuple(_misspelt_keys(document)))
+
+
+def _misspelt_keys(document: Document) -> Iterator[Problem]:
+    """Yield a warning for each key that resembles one that is read. The platform of LangGraph has many more."""
+    for key in document.value:
+        if key not in _READ and (meant := nearest(key, _READ)) and meant not in document.value:
+            text = f"unknown key '{key}' in {FILE}: it is ignored"
+            yield Problem(
+                "unknown-key", text, document.key_span((key,)), f"did you mean '{meant}'?", severity="warning"
+            )
+
 
 name = "langgraph"
 title = "LangGraph apps (langgraph.json, or an object of a module)"

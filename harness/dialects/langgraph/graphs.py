@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypedDict
 
 from harness.dialects.langgraph.app import import_error
-from harness.dialects.langgraph.target import Target
+from harness.dialects.langgraph.dialect import Target
 from harness.dialects.request import LoadRequest
 from harness.engine.versions import CONTEXT_FLOORS, too_old
 from harness.errors import ManifestError, Problem, Span

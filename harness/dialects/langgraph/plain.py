@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.dialects.dialect import lazy_function
 from harness.dialects.langgraph import dialect
-from harness.dialects.langgraph.target import is_object
+from harness.dialects.langgraph.dialect import is_object
 from harness.source.document import Document
 from harness.source.yaml import Version
 

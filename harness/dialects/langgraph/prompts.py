@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.dialects.dialect import Prompt
-from harness.dialects.langgraph.dialect import agents
-from harness.dialects.langgraph.target import app_of, is_object, module_name
+from harness.dialects.langgraph.dialect import agents, app_of, is_object, module_name
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Span
 from harness.source.document import real_path, shown_path

@@ -13,8 +13,8 @@ from harness.source.document import Document
 name = "loki"
 title = "Loki graph agents (a folder with graph.yaml)"
 yaml: YamlVersion = "1.2"
-prompts = lazy_function("harness.dialects.loki.prompt_list:prompts")
-tunables = lazy_function("harness.dialects.loki.prompt_list:tunables")
+prompts = lazy_function("harness.dialects.loki.declared:prompts")
+tunables = lazy_function("harness.dialects.loki.declared:tunables")
 load = lazy_function("harness.dialects.loki.compile:load")
 
 MANIFEST: Final = "graph.yaml"
