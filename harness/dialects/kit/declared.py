@@ -11,9 +11,8 @@ from langchain_core.tools import BaseTool
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict, is_typeddict
 
-from harness.graph.model import START, Schema
 from harness.dialects.kit.rules import reachable
-from harness.graph.model import START
+from harness.graph.model import START, Schema
 
 TYPES: Final[Mapping[str, Schema]] = {
     "str": {"type": "string"},

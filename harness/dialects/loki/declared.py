@@ -26,9 +26,8 @@ from harness.dialects.loki.nodes import AgentContext, valid_lengths
 from harness.dialects.loki.routing import links
 from harness.dialects.loki.templates import is_path, paths
 from harness.dialects.loki.warnings import template_texts, written_keys
-from harness.graph.model import START, Declared, Schema
 from harness.dialects.request import LoadRequest
-from harness.graph.model import START
+from harness.graph.model import START, Declared, Schema
 from harness.source.document import real_path
 from harness.source.models import validate
 
