@@ -219,6 +219,7 @@ class ResultsWriter:
                     (self.folder / name).unlink(missing_ok=True)
         except OSError as error:
             raise unwritable(self.folder, error) from error
+        keep_open(self._file.fileno())
         return self
 
     def take_over(self) -> None:
@@ -360,7 +361,6 @@ def open_locked(path: Path) -> BinaryIO:
             raise FormatError(
                 Problem("report-folder", text, None, "give one of them another folder")
             ) from None
-    keep_open(file.fileno())
     return file
 
 
