@@ -53,7 +53,7 @@ from harness.graph.events import Arrival, Detour, EventGraph, NodeFailure, Resta
 from harness.graph.model import END, START, Dispatch, Edge, Routes, State, Update
 from harness.graph.to_json import error_text
 from harness.time.clock import end_of_instant
-from harness.time.idle import nested_level
+from harness.time.selector import nested_level
 
 T = TypeVar("T")
 

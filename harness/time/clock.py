@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-import selectors
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -25,13 +24,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from harness.ctrl_c import is_from_signal
-from harness.errors import RunError
-from harness.time.idle import IdleWaiters
 from harness.time.one_process import in_one_process
 from harness.time.real import real
 from harness.time.rebinding import USER, current_visit, origin
-from harness.time.sleepers import POLL_S, Sleepers
-from harness.time.sockets import RealSockets
+from harness.time.selector import JumpingSelector
 from harness.time.turns import Turns, taking_turns
 from harness.units import PRECISION
 
@@ -40,139 +36,11 @@ T = TypeVar("T")
 _waits_itself: ContextVar[bool] = ContextVar("_waits_itself", default=False)
 """True in code of the harness that holds the clock itself, or lets it run."""
 
-DEADLOCK_AFTER_S = 5.0
-"""Real seconds without any event that count as a deadlock, if there is no timer, no ready callback and no holder of
-the clock. Only a foreign thread could still wake the loop."""
-
-OUTSIDE_LIMIT_S = 60.0
-"""Real seconds without any event that real work (a subprocess, a thread, a live server) may take."""
-
-POLL_INTERVAL_S = 0.2
-"""Real seconds after which the loop wakes up during work without a time-out. A Ctrl-C that another thread received
-would not wake it."""
-
 _RESOLUTION = 10.0**-PRECISION
 """The resolution of virtual time in seconds (a nanosecond)."""
 
 _FINE_UNTIL = 2.0**23
 """The virtual time in seconds (three months) until which floats are more precise than that."""
-
-POLL_EVERY_TURNS = 16
-"""Turns of the loop after which it polls for events, while callbacks are ready and nobody holds the clock."""
-
-
-class Deadlock(RunError):
-    """A run in which every task waits and no timer is set, so that nothing can ever happen again."""
-
-    code = "deadlock"
-
-
-class JumpingSelector(RealSockets):
-    """A selector that moves the clock by its timeout instead of waiting for it.
-
-    Attributes:
-        now: the virtual time in seconds.
-        holders: the number of those who hold the clock.
-        no_timeout: the number of holders without a time limit.
-        real_time: the number of those who want the clock to run in real time.
-        idle: the tasks that wait until nothing is ready to run.
-        turns: of the threads of the run, if they take turns.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 0.0
-        self.holders = 0
-        self.no_timeout = 0
-        self.real_time = 0
-        self._turns = 0  # turns of the loop since it last polled for events
-        self.idle = IdleWaiters()
-        self.sleepers = Sleepers()
-        self.turns: Turns | None = None
-
-    @property
-    def held(self) -> bool:
-        """True if something outside the simulation is at work."""
-        return self.holders > self.sleepers.yielded or self.sleepers.restless
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        sleepers = self.sleepers
-        if timeout == 0 and not (self.real_time or sleepers.active or self.holders > sleepers.yielded):
-            # A simulation rarely has events from outside, and polling for them is a system call.
-            self._turns = (self._turns + 1) % POLL_EVERY_TURNS
-            return [] if self._turns else self._real.select(0)
-        turns = self.turns
-        if timeout == 0 or turns is None:
-            return self._select(timeout)
-        turns.loop_watches = True
-        try:
-            return self._real.select(0) if turns.run_next() else self._select(timeout)
-        finally:
-            turns.loop_watches = False
-
-    def _select(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout != 0 and self.wakes_idle():
-            return self._real.select(0) or self._wake_idle()
-        if self.real_time:
-            return self._select_in_real_time(timeout)
-        if self.sleepers.active:
-            return self._select_beside_threads(timeout)
-        if self.holders > self.sleepers.yielded:  # no thread is restless here
-            # The clock stands still: timers must not fire, callbacks that are ready (timeout 0) may run.
-            return self._select_outside(timeout)
-        events = self._real.select(0)
-        if events:
-            return events
-        if timeout is None:
-            events = self._real.select(DEADLOCK_AFTER_S)
-            if not events:
-                raise Deadlock("the run is stuck: every task waits for something that will never happen")
-            return events
-        return self._reach(round(self.now + timeout, PRECISION))
-
-    def _reach(self, target: float) -> list[tuple[selectors.SelectorKey, int]]:
-        """Move the clock, and return the events that come before, if any."""
-        self.now = target
-        return []
-
-    def wakes_idle(self) -> bool:
-        """True if a task that waits for the loop to be idle is to be woken now."""
-        return self.idle.is_next(held=self.held)
-
-    def _wake_idle(self) -> list[tuple[selectors.SelectorKey, int]]:
-        self.idle.wake()
-        return []
-
-    def _select_outside(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
-        limit = POLL_INTERVAL_S if self.no_timeout else OUTSIDE_LIMIT_S
-        events = self._real.select(0 if timeout == 0 else limit)
-        if not events and timeout != 0 and not self.no_timeout:
-            raise Deadlock(
-                f"something outside the simulation has been silent for {OUTSIDE_LIMIT_S:g} real seconds"
-            )
-        return events
-
-    def _select_beside_threads(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Move the clock to the next timer or sleeping thread, if all other threads sleep or wait for each other."""
-        if timeout == 0:
-            return self._real.select(0)
-        sleepers = self.sleepers
-        settled, wake = sleepers.settled(), sleepers.next()
-        free = self.holders <= sleepers.yielded or (wake is not None and sleepers.all_wait())
-        events = self._real.select(0 if settled and free else POLL_S)
-        ends = [] if timeout is None else [round(self.now + timeout, PRECISION)]
-        ends += [] if wake is None else [wake]
-        if not (settled and free) or events or not ends:
-            return events
-        events = self._reach(max(self.now, min(ends)))
-        sleepers.wake(self.now)
-        return events
-
-    def _select_in_real_time(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
-        began = real.monotonic()
-        events = self._real.select(OUTSIDE_LIMIT_S if timeout is None else min(timeout, OUTSIDE_LIMIT_S))
-        self.now = round(self.now + real.monotonic() - began, PRECISION)
-        return events
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from harness.time.sockets import RealSockets
+from harness.time.selector import RealSockets
 
 _POLL_S: Final = 0.02
 """Real seconds between two looks at the sockets of a loop that has any."""

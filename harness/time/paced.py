@@ -16,8 +16,9 @@ from contextvars import ContextVar
 from threading import Thread
 from typing import TypeVar
 
-from harness.time.clock import POLL_INTERVAL_S, JumpingSelector, VirtualTimeLoop, real_wait
+from harness.time.clock import VirtualTimeLoop, real_wait
 from harness.time.real import real
+from harness.time.selector import POLL_INTERVAL_S, JumpingSelector
 from harness.units import MEASURED_PRECISION, PRECISION
 
 

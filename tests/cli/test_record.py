@@ -10,7 +10,7 @@ import pytest
 from harness.scenario.load import load_file
 from harness.scenario.run import run_scenario
 from harness.settings import RecordMode, Settings
-from harness.time import clock
+from harness.time import selector
 from tests.recording.safety import ASKING, PARROT, Model, Project, Terminal, parrots
 
 UNPLAYED = "harness: 1\nmanifest: parrot.yaml\nscenarios: [{name: scripted, input: hi, llm: [hello]}]\n"
@@ -318,7 +318,7 @@ def test_a_question_without_an_answer_ends_the_recording(project: Project, key: 
 
 
 def test_a_question_may_wait_longer_than_a_server(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clock, "OUTSIDE_LIMIT_S", 0.05)
+    monkeypatch.setattr(selector, "OUTSIDE_LIMIT_S", 0.05)
     asking(project)
 
     def ask(_node: str, _args: object) -> str:

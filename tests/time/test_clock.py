@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.time.clock import Deadlock, VirtualTimeLoop, in_real_time, real_wait
+from harness.time.clock import VirtualTimeLoop, in_real_time, real_wait
+from harness.time.selector import Deadlock
 from harness.units import LONGEST_RUN_S
 
 
@@ -228,7 +229,7 @@ def test_closing_the_executor_takes_no_virtual_time() -> None:
 
 
 def test_waiting_for_ever_is_a_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.time.clock.DEADLOCK_AFTER_S", 0.01)
+    monkeypatch.setattr("harness.time.selector.DEADLOCK_AFTER_S", 0.01)
 
     async def main() -> None:
         await asyncio.get_running_loop().create_future()

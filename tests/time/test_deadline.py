@@ -10,7 +10,7 @@ import pytest
 
 from harness.time.clock import VirtualTimeLoop
 from harness.time.gather import Deadline
-from harness.time.idle import nested_level
+from harness.time.selector import nested_level
 
 
 def run(work: Callable[[], Awaitable[Any]]) -> tuple[Any, float]:

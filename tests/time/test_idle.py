@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.time.clock import VirtualTimeLoop, end_of_instant, idle
-from harness.time.idle import nested_level
+from harness.time.selector import nested_level
 
 
 def run(main: Any) -> Any:

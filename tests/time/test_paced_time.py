@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from harness.time.clock import Deadlock, VirtualTimeLoop, in_real_time
+from harness.time.clock import VirtualTimeLoop, in_real_time
 from harness.time.paced import PacedTimeLoop, RealWork, real_timers
 from harness.time.real import real as real_time
+from harness.time.selector import Deadlock
 
 SOON = 60.0
 """Real seconds within which anything immediate ends, even on a busy machine."""
@@ -103,7 +104,7 @@ def test_in_real_time_changes_nothing() -> None:
 
 
 def test_waiting_for_ever_is_a_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.time.clock.DEADLOCK_AFTER_S", 0.01)
+    monkeypatch.setattr("harness.time.selector.DEADLOCK_AFTER_S", 0.01)
 
     async def main() -> None:
         await asyncio.get_running_loop().create_future()

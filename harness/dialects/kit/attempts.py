@@ -9,7 +9,7 @@ from typing import TypeVar
 from harness.engine.context import NodeContext
 from harness.time.clock import unheld_work
 from harness.time.gather import Deadline
-from harness.time.idle import nested_level
+from harness.time.selector import nested_level
 
 T = TypeVar("T")
 Attempt = Callable[[], Awaitable[T]]
