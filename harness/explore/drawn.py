@@ -209,9 +209,8 @@ class Drawn(LastResponder):
         kinds = [kind for kind in FAULTS.get(effect.kind, ()) if kind in self.draw.faults]
         if not kinds or not self.draw.rarely(_FAULT_OF):
             return None
-        if any(node == effect.node for _, node, _ in self.faults):
-            return None
-        if isinstance(effect, HandlerCall) and effect.node not in self.draw.declared.fallible:
+        is_safe = isinstance(effect, HandlerCall) and effect.node not in self.draw.declared.fallible
+        if is_safe or effect.node in [node for _, node, _ in self.faults]:
             return None
         kind = self.draw.one_of(kinds)
         written = _malformed(self.draw, effect) if kind == MALFORMED else {"error": kind}
@@ -243,12 +242,11 @@ class Drawn(LastResponder):
 
     def _result(self, effect: Effect) -> Mapping[str, Any]:
         """Draw the result of a tool and the like: as declared, else what later expressions read, else a text."""
-        draw = self.draw
-        schema = draw.declared.results.get((effect.kind, effect.name))
-        if schema is not None:
-            is_free = isinstance(effect, HandlerCall)
-            return {"return": draw.value(self._read_later(schema) if is_free else schema)}
-        return {"return": self._undeclared(effect)}
+        schema = self.draw.declared.results.get((effect.kind, effect.name))
+        if schema is None:
+            return {"return": self._undeclared(effect)}
+        is_free = isinstance(effect, HandlerCall)
+        return {"return": self.draw.value(self._read_later(schema) if is_free else schema)}
 
     def _read_later(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the schema of what a handler may write, which has all that code reads and no code writes."""
@@ -311,8 +309,8 @@ class Drawn(LastResponder):
         return {"type": kind, "edited_action": {"name": action["name"], "args": edited}}
 
     def _retrieval(self, effect: Effect) -> Mapping[str, Any]:
-        number = self.draw.choose(3)
-        return {"return": [{"text": self.draw.text(), "source": f"{at}.md"} for at in range(number)]}
+        found = range(self.draw.choose(3))
+        return {"return": [{"text": self.draw.text(), "source": f"{at}.md"} for at in found]}
 
 
 def _key(effect: Effect) -> tuple[str, str, str]:
@@ -331,10 +329,10 @@ def _demanded(call: LLMCall) -> Mapping[str, Any] | None:
 
 def _declared_response(call: HTTPCall, declared: Declared) -> Mapping[str, Any] | None:
     """Return the schema of a response: by the node, else by the URL, of which `*` is any part."""
-    known = ((name, schema) for (kind, name), schema in declared.results.items() if kind == "http")
-    return next(
-        (schema for name, schema in known if name == call.node or glob_matches(name, call.name)), None
-    )
+    for (kind, name), schema in declared.results.items():
+        if kind == "http" and (name == call.node or glob_matches(name, call.name)):
+            return schema
+    return None
 
 
 def _options(args: Mapping[str, Any]) -> Sequence[Any]:
@@ -350,14 +348,12 @@ def _options(args: Mapping[str, Any]) -> Sequence[Any]:
 def _reviewed(value: Any) -> list[tuple[Mapping[str, Any], Sequence[str]]]:
     """Return the actions in a question of LangChain's human-in-the-loop middleware, each with what is allowed."""
     try:
-        allowed = {each["action_name"]: each["allowed_decisions"] for each in value["review_configs"]}
-        return [
-            (
-                action,
-                [kind for kind in _DECISIONS if kind in allowed.get(action["name"], ())] or _DECISIONS[:1],
-            )
-            for action in value["action_requests"]
-        ]
+        allowed = {
+            each["action_name"]: [kind for kind in _DECISIONS if kind in each["allowed_decisions"]]
+            for each in value["review_configs"]
+        }
+        actions = value["action_requests"]
+        return [(action, allowed.get(action["name"]) or _DECISIONS[:1]) for action in actions]
     except (KeyError, TypeError, AttributeError):  # a question of another form
         return []
 

@@ -1,15 +1,18 @@
-"""The descriptors that the harness itself needs: code of a run that closes all there are, as daemons do, leaves them.
+"""The descriptors that the harness itself needs, and its standard streams, which code of a run cannot take away.
 
-Closing one of them does nothing, as if it were not open. Forked processes close what they want.
+Code that closes all descriptors, as daemons do, leaves those that are kept: closing one does nothing, as if it were
+not open. Forked processes close what they want. Standard output and error may be closed or redirected inside a run.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from harness.time.rebinding import rebind
 
@@ -56,3 +59,60 @@ def _close_range(original: Callable[[int, int], None]) -> Callable[[int, int], N
         original(low, fd_high)
 
     return closerange
+
+
+_DESCRIPTORS: Final = (1, 2)
+
+
+class _UncloseableStream:
+    """A stream that can be used but not closed."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def __iter__(self) -> Any:
+        return iter(self._stream)
+
+    def __enter__(self) -> _UncloseableStream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.flush()
+
+    def close(self) -> None:
+        """Flush the stream and leave it open."""
+        self.flush()
+
+
+@contextmanager
+def preserve_streams() -> Iterator[None]:
+    """Restore standard output and error on exit, even if their descriptors were closed or redirected."""
+    streams = sys.stdout, sys.stderr
+    descriptors = {number: copy for number in _DESCRIPTORS if (copy := _copy(number)) is not None}
+    for copy in descriptors.values():
+        keep_open(copy)
+    sys.stdout, sys.stderr = (stream and _UncloseableStream(stream) for stream in streams)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = streams
+        for number, copy in descriptors.items():
+            if not _same(number, copy):
+                os.dup2(copy, number)
+            let_go(copy)
+            os.close(copy)
+
+
+def _copy(descriptor: int) -> int | None:
+    with suppress(OSError):
+        return os.dup(descriptor)
+    return None
+
+
+def _same(one: int, other: int) -> bool:
+    with suppress(OSError):
+        return os.path.samestat(os.fstat(one), os.fstat(other))
+    return False

@@ -297,6 +297,19 @@ def failed_result(error: BaseException, status: Status = "failed") -> RunResult:
     return RunResult(Observation(status=status, error=error_json(error), frames=frames(error)))
 
 
+def crashed_result(error: BaseException, graph: Graph | None) -> RunResult:
+    """Return the result of a run that an error ended. If it is not one of ours, its code marks it as such."""
+    result = failed_result(error)
+    result.graph = graph
+    if not isinstance(error, HarnessError):  # a bug in the harness must not end the other scenarios
+        result.observed.error = {**(result.observed.error or {}), "code": "harness-broke"}
+        if isinstance(error, ImportError):
+            from harness.installation import why_not_importable
+
+            result.observed.error["message"] = why_not_importable(error) or str(error)
+    return result
+
+
 def refused_result(error: SourceError) -> RunResult:
     """Return the result of a run whose manifest is refused, or cannot be judged because its front end is broken."""
     broken = error.code in ("broken-dialect", "harness-broke")

@@ -34,7 +34,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
 from harness.chance import replace_sources
-from harness.interception.descriptors import keep_open, let_go
 from harness.scenario.leftovers import OFFER
 from harness.source.module_state import watch
 from harness.time.alarms import get_handler, set_handler
@@ -374,60 +373,3 @@ def refuse_os_exit() -> Iterator[None]:
     finally:
         for ending in before:
             setattr(*ending)
-
-
-_DESCRIPTORS: Final = (1, 2)
-
-
-class _UncloseableStream:
-    """A stream that can be used but not closed."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def __iter__(self) -> Any:
-        return iter(self._stream)
-
-    def __enter__(self) -> _UncloseableStream:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.flush()
-
-    def close(self) -> None:
-        """Flush the stream and leave it open."""
-        self.flush()
-
-
-@contextmanager
-def preserve_streams() -> Iterator[None]:
-    """Restore standard output and error on exit, even if their descriptors were closed or redirected."""
-    streams = sys.stdout, sys.stderr
-    descriptors = {number: copy for number in _DESCRIPTORS if (copy := _copy(number)) is not None}
-    for copy in descriptors.values():
-        keep_open(copy)
-    sys.stdout, sys.stderr = (stream and _UncloseableStream(stream) for stream in streams)
-    try:
-        yield
-    finally:
-        sys.stdout, sys.stderr = streams
-        for number, copy in descriptors.items():
-            if not _same(number, copy):
-                os.dup2(copy, number)
-            let_go(copy)
-            os.close(copy)
-
-
-def _copy(descriptor: int) -> int | None:
-    with suppress(OSError):
-        return os.dup(descriptor)
-    return None
-
-
-def _same(one: int, other: int) -> bool:
-    with suppress(OSError):
-        return os.path.samestat(os.fstat(one), os.fstat(other))
-    return False

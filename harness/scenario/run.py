@@ -26,6 +26,7 @@ from harness.errors import CassetteError, FormatError, HarnessError, Problem, So
 from harness.graph.model import Graph
 from harness.graph.narration import narration
 from harness.graph.native import NativeGraph
+from harness.interception.descriptors import preserve_streams
 from harness.interception.intercept import intercepted, intercepted_from_first_effect
 from harness.scenario import app_process
 from harness.scenario.evaluation import outcome_of, skipped_outcome, unjudged_outcome
@@ -41,13 +42,19 @@ from harness.scenario.model import (
     without_mutator,
 )
 from harness.scenario.names import names_unknown_in_run, unknown_names
-from harness.scenario.outcome import Outcome, PriceList, RunResult, failed_result, refused_result
-from harness.scenario.process_state import prepare_process, preserve_process_state, preserve_streams
+from harness.scenario.outcome import (
+    Outcome,
+    PriceList,
+    RunResult,
+    crashed_result,
+    failed_result,
+    refused_result,
+)
+from harness.scenario.process_state import prepare_process, preserve_process_state
 from harness.scenario.real_limit import RealTimeExceeded, progress, real_limit
 from harness.scenario.redaction import redacted, redacted_events, redacted_output, secrets_of
 from harness.scenario.score import expects_value
 from harness.scenario.turns import run_turns
-from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
 from harness.source.frames import located_defects
 from harness.source.imports import bundled_data, repeat_environment
@@ -119,7 +126,11 @@ def _outcomes(
     """Make the runs of a scenario with these numbers; see `outcomes`."""
     secrets = secrets_of(scenario, settings)
     try:
-        cassette = _recording(scenario, settings, secrets, ask)
+        cassette: RecordingSession | None = None
+        if _may_have_cassette(scenario, settings):
+            from harness.scenario.recording import recording_session
+
+            cassette = recording_session(scenario, settings, secrets, ask)
         for repeat in repeats:
             with redacted_output(secrets):
                 outcome = in_one_process(_repeat, scenario, settings, repeat, cassette, graph)
@@ -145,17 +156,6 @@ def _writer(scenario: Scenario, settings: Settings) -> AbstractContextManager[Ca
     from harness.scenario.cassette_writer import cassette_writer
 
     return cassette_writer(scenario, settings)
-
-
-def _recording(
-    scenario: Scenario, settings: Settings, secrets: Secrets, ask: Ask | None
-) -> RecordingSession | None:
-    """Open the cassette that answers after the stubs."""
-    if not _may_have_cassette(scenario, settings):
-        return None
-    from harness.scenario.recording import recording_session
-
-    return recording_session(scenario, settings, secrets, ask)
 
 
 def _may_have_cassette(scenario: Scenario, settings: Settings) -> bool:
@@ -360,11 +360,10 @@ def _refused(scenario: Scenario, error: SourceError, recorded: Mapping[str, str]
     If the path of the scenario file leads nowhere, no manifest was refused: not even `status: invalid` expects that.
     """
     result = refused_result(error)
-    first = error.problems[0] if error.problems else None
     result.observed.warnings += [each.one_line for each in absent_variables(scenario, recorded)]
     if expects_value(scenario.expect, "status", "invalid"):
         result.observed.warnings += [each.one_line for each in scenario.warnings]
-        if first is not None and first.code == "missing-file" and first.span == scenario.manifest_span:
+        if any(p.code == "missing-file" and p.span == scenario.manifest_span for p in error.problems[:1]):
             result.observed.status = "failed"
     return result
 
@@ -387,15 +386,7 @@ def _intercepted(
 
 def _crashed(error: BaseException, graph: Graph | None, backend: RecordedBackend | None) -> RunResult:
     """Return the result of a run that crashed or was cut off."""
-    result = failed_result(error)
-    result.graph = graph
-    if not isinstance(error, HarnessError):
-        # A bug in the harness must not end the other scenarios; the code of the error marks it as such.
-        result.observed.error = {**(result.observed.error or {}), "code": "harness-broke"}
-        if isinstance(error, ImportError):
-            from harness.installation import why_not_importable
-
-            result.observed.error["message"] = why_not_importable(error) or str(error)
+    result = crashed_result(error, graph)
     if backend is not None:
         result.observed.rewrite(backend.without_secrets)
     return result

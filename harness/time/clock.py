@@ -21,7 +21,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from harness.ctrl_c import is_from_signal
 from harness.time.one_process import in_one_process
@@ -30,8 +30,6 @@ from harness.time.rebinding import USER, current_visit, origin
 from harness.time.selector import JumpingSelector
 from harness.time.turns import Turns, taking_turns
 from harness.units import PRECISION
-
-T = TypeVar("T")
 
 _waits_itself: ContextVar[bool] = ContextVar("_waits_itself", default=False)
 """True in code of the harness that holds the clock itself, or lets it run."""
