@@ -38,7 +38,7 @@ from harness.settings import Settings
 from harness.source.document import real_path, shown_path
 from harness.source.frames import located_defects
 from harness.source.imports import ImportProblem, import_object
-from harness.source.static_lookup import look_up
+from harness.source.modules import look_up
 from harness.units import DEFAULT_NOW
 
 

@@ -19,7 +19,7 @@ from harness.source.document import Document, DocumentPath, parse, shown_path
 from harness.source.imports import ImportProblem, import_object
 from harness.source.location import Rewrite
 from harness.source.models import describe, in_file_order
-from harness.source.static_lookup import is_plain_class, is_plain_function, look_up, name_of_tool
+from harness.source.modules import is_plain_class, is_plain_function, look_up, name_of_tool
 from harness.source.yaml import Version
 
 

@@ -46,7 +46,7 @@ from harness.graph.model import Dispatch, Edge, State
 from harness.source.display import did_you_mean
 from harness.source.document import Document, shown_path
 from harness.source.imports import ImportScope, recording_environment
-from harness.source.static_lookup import Function
+from harness.source.modules import Function
 from harness.time.frozen import preserve_clocks
 
 _IMPORT: Final = (ast.Import, ast.ImportFrom)

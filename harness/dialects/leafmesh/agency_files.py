@@ -27,7 +27,7 @@ from harness.dialects.request import FolderListing, LoadRequest
 from harness.errors import ManifestError, Problem, Span
 from harness.source.document import Document, hint_for_missing, shown_path
 from harness.source.imports import failed_import
-from harness.source.static_lookup import bindings
+from harness.source.modules import bindings
 
 DIRECTORY: Final = ("auto_discover", "directory")
 _PATTERN: Final = ("auto_discover", "pattern")

@@ -19,7 +19,7 @@ from harness.dialects.leafmesh.decorators import RegisteredTool, global_tool, re
 from harness.dialects.leafmesh.document import AnyAgent, HumanAgent
 from harness.errors import HarnessError, Problem
 from harness.source.display import did_you_mean, nearest
-from harness.source.static_lookup import Function
+from harness.source.modules import Function
 
 
 class NotInStandIn(HarnessError):

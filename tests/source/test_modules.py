@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.source.imports import ImportProblem, import_object
-from harness.source.static_lookup import look_up, name_of_tool
+from harness.source.modules import look_up, name_of_tool
 
 MODULE = """\
 raise RuntimeError("it was imported")
