@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from typing import Any, Final
 
@@ -92,6 +92,18 @@ class Recording:
     def __len__(self) -> int:
         return len(self.http) + sum(map(len, self.mcp.values())) + len(self.human)
 
+    def where(
+        self,
+        http: Callable[[Interaction], bool],
+        mcp: Callable[[str, Exchange], bool],
+        human: Callable[[HumanReply], bool],
+    ) -> Recording:
+        """Return the recording with only those of its calls for which these functions are true."""
+        servers = {name: tuple(one for one in of if mcp(name, one)) for name, of in self.mcp.items()}
+        return replace(
+            self, http=tuple(filter(http, self.http)), mcp=servers, human=tuple(filter(human, self.human))
+        )
+
 
 def merged(first: Recording, second: Recording) -> Recording:
     """Return a recording with the calls of both, and the metadata of the first."""
@@ -103,14 +115,10 @@ def merged(first: Recording, second: Recording) -> Recording:
 
 def without(recording: Recording, other: Recording) -> Recording:
     """Return a recording without the calls that are in another one."""
-    return replace(
-        recording,
-        http=tuple(each for each in recording.http if each not in other.http),
-        mcp={
-            name: tuple(each for each in of if each not in other.mcp.get(name, ()))
-            for name, of in recording.mcp.items()
-        },
-        human=tuple(each for each in recording.human if each not in other.human),
+    return recording.where(
+        lambda one: one not in other.http,
+        lambda name, one: one not in other.mcp.get(name, ()),
+        lambda one: one not in other.human,
     )
 
 

@@ -1,7 +1,10 @@
-"""Recording and replay of a scenario's cassette while it runs.
+"""Recording and replay of a scenario's cassette while it runs, and its writing when all its repeats have ended.
 
-load the recordings ─▶ a backend for each repeat ─▶ `RunRecording` ─▶ cassette_writer.py
+load the recordings ─▶ a backend for each repeat ─▶ `RunRecording` ─▶ `CassetteWriter`
 └─▶ .unfinished: each call as it ends, for the next recording
+
+A repeat may run in another process than the one that writes: its outcome brings what it recorded. The cassette is not
+touched while the scenario runs, nor if one of its repeats did not complete. It has no secrets.
 """
 
 from __future__ import annotations
@@ -9,8 +12,8 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import date, datetime
 from functools import cache
@@ -20,26 +23,36 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from harness import DISTRIBUTION, __version__
-from harness.errors import BudgetSpent, CassetteBroken, CassetteTooOld, OwnerEnded
+from harness.errors import BudgetSpent, CassetteBroken, CassetteError, CassetteTooOld, OwnerEnded
 from harness.graph.model import Graph
 from harness.graph.native import NativeGraph
 from harness.recording.backend import BackendOptions, RecordedBackend
 from harness.recording.folder import CassetteFolder
 from harness.recording.human import Ask
-from harness.recording.interactions import Recording, RecordingMetadata, RunRecording, merged
+from harness.recording.interactions import (
+    Exchange,
+    Interaction,
+    Recording,
+    RecordingMetadata,
+    RunRecording,
+    Traffic,
+    merged,
+)
 from harness.recording.mcp.replay import message_key
 from harness.recording.permits import current_source
 from harness.recording.scrubber import Scrubber
 from harness.recording.unfinished import UnfinishedRun
 from harness.scenario.cassette import (
     ONLY_MISSING,
+    WRITING,
     cassette_name,
     command_to_record,
     effective_record_mode,
     request_matcher,
 )
+from harness.scenario.evaluation import outcome_of
 from harness.scenario.model import Scenario
-from harness.scenario.outcome import Outcome
+from harness.scenario.outcome import Outcome, RecordingResult, failed_result
 from harness.scenario.real_limit import progress
 from harness.secrets import Secrets
 from harness.settings import RecordMode, Settings
@@ -74,10 +87,8 @@ def versions() -> Mapping[str, str]:
     """Return the installed versions of this package and of the clients of providers."""
     found = {DISTRIBUTION: __version__}
     for package in CLIENTS:
-        try:
+        with suppress(PackageNotFoundError):
             found[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return found
 
 
@@ -89,26 +100,6 @@ def age_days(metadata: RecordingMetadata) -> int | None:
 def is_too_old(age: int | None, settings: Settings) -> bool:
     """True if the age exceeds the limit, or is unknown although there is a limit."""
     return settings.max_age_days < math.inf and (age is None or age > settings.max_age_days)
-
-
-def age_warning(name: str, metadata: RecordingMetadata, settings: Settings, again: str) -> str:
-    """Return the warning for a recording of cassette `name` that is too old, or "".
-
-    It contains the date and not the age, so that the text is the same every day.
-
-    Raises:
-        CassetteTooOld: the recording is too old, and the settings make that an error.
-    """
-    if not is_too_old(age_days(metadata), settings):
-        return ""
-    limit = f"{settings.max_age_days:g} days (max_age_days)"
-    recorded = (
-        f"was recorded on {metadata.recorded}" if metadata.recorded else "does not say when it was recorded"
-    )
-    text = f"cassette '{name}' {recorded}, and {limit} is the limit; record it again: {again}"
-    if settings.stale_cassettes == "fail":
-        raise CassetteTooOld(text)
-    return text
 
 
 @cache
@@ -151,13 +142,11 @@ def recording_session(
     Raises:
         CassetteError: the cassette is damaged.
     """
-    mode, name = effective_record_mode(settings), cassette_name(scenario, settings)
-    if mode is RecordMode.LIVE:
-        return RecordingSession(scenario, settings, mode, None, secrets, ask)
-    if name is None:
+    name, is_live = cassette_name(scenario, settings), effective_record_mode(settings) is RecordMode.LIVE
+    if name is None and not is_live:
         return None
-    folder = CassetteFolder(settings.cassettes, name)
-    return RecordingSession(scenario, settings, mode, folder, secrets, ask)
+    folder = CassetteFolder(settings.cassettes, name) if name is not None and not is_live else None
+    return RecordingSession(scenario, settings, folder, secrets, ask)
 
 
 class RecordingSession:
@@ -167,17 +156,15 @@ class RecordingSession:
         self,
         scenario: Scenario,
         settings: Settings,
-        mode: RecordMode,
         folder: CassetteFolder | None,
         secrets: Secrets,
-        ask: Ask | None = None,
+        ask: Ask | None,
     ) -> None:
-        self._scenario, self._mode, self._folder, self._ask = scenario, mode, folder, ask
-        self._matcher = request_matcher(settings)
+        self._scenario, self._settings, self._folder = scenario, settings, folder
+        self._secrets, self._ask = secrets, ask
         self._environment = {**os.environ, **scenario.env}
-        self._secrets = secrets
+        self._mode, self._matcher = effective_record_mode(settings), request_matcher(settings)
         self._known = folder.numbers() if folder is not None else []
-        self._settings = settings
 
     def open(self, repeat: int) -> tuple[RecordedBackend, list[str]]:
         """Return the backend that answers in this repeat (from 0) when no stub does, and warnings.
@@ -213,18 +200,26 @@ class RecordingSession:
         return RecordedBackend(source), warnings
 
     def age_warnings(self, backend: RecordedBackend) -> list[str]:
-        """Return warnings of the age of the replayed recording.
+        """Return a warning of the age of the replayed recording if it is too old.
 
-        No check sees them, so that no verdict depends on the date.
+        No check sees it, so that no verdict depends on the date. It contains the date and not the age, so that the
+        text is the same every day.
 
         Raises:
             CassetteTooOld: the recording is too old, and the settings make that an error.
         """
         if self._folder is None or backend.is_real or backend.number is None:
             return []
+        if not is_too_old(age_days(backend.metadata), self._settings):
+            return []
+        day = backend.metadata.recorded
+        recorded = f"was recorded on {day}" if day else "does not say when it was recorded"
+        limit = f"{self._settings.max_age_days:g} days (max_age_days) is the limit"
         again = command_to_record(self._scenario, "--rewrite")
-        text = age_warning(self._folder.name, backend.metadata, self._settings, again)
-        return [text] if text else []
+        text = f"cassette '{self._folder.name}' {recorded}, and {limit}; record it again: {again}"
+        if self._settings.stale_cassettes == "fail":
+            raise CassetteTooOld(text)
+        return [text]
 
     def _recorded(self, number: int) -> Recording | None:
         """Return the earlier recording of this number, or None.
@@ -294,25 +289,21 @@ class RecordingSession:
 
     def _not_replaced(self, old: Recording, new: Recording) -> Recording:
         """Return the interactions of the old recording that the new one does not replace."""
-        asked = {(turn, self._matcher.key(one.request)) for one in new.http for turn in (None, one.turn)}
-        asked_of_servers = {
-            (name, turn, message_key(one.sent, self._matcher))
-            for name, of in new.mcp.items()
-            for one in of
-            for turn in (None, one.turn)
-        }
+
+        def http_key(one: Interaction) -> str:
+            return self._matcher.key(one.request)
+
+        def mcp_key(name: str, one: Exchange) -> tuple[str, str]:
+            return name, message_key(one.sent, self._matcher)
+
+        asked = {(turn, http_key(one)) for one in new.http for turn in (None, one.turn)}
+        exchanges = [(name, one) for name, of in new.mcp.items() for one in of]
+        asked_of_servers = {(turn, mcp_key(*each)) for each in exchanges for turn in (None, each[1].turn)}
         replies = [(reply.node, reply.asked, reply.turn) for reply in new.human]
-        return Recording(
-            tuple(one for one in old.http if (one.turn, self._matcher.key(one.request)) not in asked),
-            {
-                name: tuple(
-                    one
-                    for one in of
-                    if (name, one.turn, message_key(one.sent, self._matcher)) not in asked_of_servers
-                )
-                for name, of in old.mcp.items()
-            },
-            tuple(reply for reply in old.human if (reply.node, reply.asked, reply.turn) not in replies),
+        return old.where(
+            lambda one: (one.turn, http_key(one)) not in asked,
+            lambda name, one: (one.turn, mcp_key(name, one)) not in asked_of_servers,
+            lambda reply: (reply.node, reply.asked, reply.turn) not in replies,
         )
 
     def _metadata(
@@ -347,3 +338,68 @@ class RecordingSession:
             for name in sorted(names)
             if name in os.environ
         }
+
+
+# ---------------------------------------------------------------- after the repeats
+
+
+@contextmanager
+def cassette_writer(scenario: Scenario, settings: Settings) -> Iterator[CassetteWriter | None]:
+    """Reserve the cassette of a scenario for recording. Yields None if it is not recorded.
+
+    Raises:
+        CassetteError: the cassette is damaged, or another process is recording it.
+    """
+    name = cassette_name(scenario, settings)
+    if name is None or effective_record_mode(settings) not in WRITING:
+        yield None
+        return
+    folder = CassetteFolder(settings.cassettes, name)
+    with folder.reserved():
+        yield CassetteWriter(scenario, folder, effective_record_mode(settings))
+
+
+class CassetteWriter:
+    """Collects the recordings that the repeats of a scenario made, and saves them after the last one."""
+
+    def __init__(self, scenario: Scenario, folder: CassetteFolder, mode: RecordMode) -> None:
+        self._scenario, self._folder, self._mode = scenario, folder, mode
+        self._made: dict[int, Recording] = {}
+        self._result = RecordingResult(folder.path, Traffic())
+
+    def add(self, outcome: Outcome) -> Outcome:
+        """Take the recording of a repeat from its outcome, and save all of them if it is the last.
+
+        Returns:
+            The outcome, with what was recorded so far, or with the error that prevented it from being saved.
+        """
+        run, outcome.made = outcome.made, None
+        broke = (outcome.observed.error or {}).get("message", "") if outcome.verdict == "error" else ""
+        why = run.problem if run is not None else broke
+        result = self._result
+        if run is not None:
+            result = replace(result, traffic=result.traffic + run.traffic, unused=result.unused + run.unused)
+            if run.recording is not None:
+                self._made[outcome.repeat + 1] = run.recording
+        self._result = replace(result, problem=result.problem or why)
+        if outcome.repeat + 1 == self._scenario.repeat and not self._result.problem:
+            try:
+                self._save()
+            except CassetteError as error:
+                self._result = replace(self._result, problem=str(error))
+                outcome = outcome_of(self._scenario, outcome.repeat, failed_result(error), 0.0)
+        outcome.recorded = self._result
+        return outcome
+
+    def _save(self) -> None:
+        """Write the recordings that were made, beside those of other repeats.
+
+        Raises:
+            CassetteError: the cassette cannot be written.
+        """
+        kept = self._folder.numbers() if self._made and self._mode is not RecordMode.REWRITE else ()
+        loaded = {number: self._folder.load(number) for number in kept if number not in self._made}
+        others = {number: recording for number, recording in loaded.items() if recording is not None}
+        if self._made and self._folder.save({**others, **self._made}):
+            self._result = replace(self._result, files=tuple(self._folder.files()))
+        self._folder.discard_unfinished()

@@ -73,8 +73,7 @@ from harness.world.tool_requests import ToolRequests
 if TYPE_CHECKING:
     from harness.recording.backend import RecordedBackend
     from harness.recording.human import Ask
-    from harness.scenario.cassette_writer import CassetteWriter
-    from harness.scenario.recording import RecordingSession
+    from harness.scenario.recording import CassetteWriter, RecordingSession
     from harness.world.responder import LastResponder
 
 
@@ -153,7 +152,7 @@ def _writer(scenario: Scenario, settings: Settings) -> AbstractContextManager[Ca
     """Reserve the cassette that is recorded. Most scenarios have none, and skip the import."""
     if not _may_have_cassette(scenario, settings):
         return nullcontext()
-    from harness.scenario.cassette_writer import cassette_writer
+    from harness.scenario.recording import cassette_writer
 
     return cassette_writer(scenario, settings)
 
