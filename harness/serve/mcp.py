@@ -39,7 +39,7 @@ def tool_server(responder: StubResponder, name: str) -> Any:
             return error_result(str(answer.error))
         return cast(MCPResult, answer.value)
 
-    return build_server(name, responder.mcp.tools(name), answer)
+    return build_server(name, responder.mcp.listed(name), answer)
 
 
 class MCPOverHTTP:

@@ -145,7 +145,7 @@ class StubResponder:
             faults.add(world.faults)
         for world in reversed(self.worlds):
             self._lists.put_in_front(world)
-            self.mcp.put_in_front(world.mcp)
+            self.mcp.put_in_front(world)
         self._responders = Responders(faults, (self._lists, self.mcp))
 
     async def answer(self, effect: Effect, client: Client) -> Answer:

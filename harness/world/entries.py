@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from harness.engine.callables import call_with, contained
-from harness.errors import Nearest, Span, UnscriptedCall, WorldError
+from harness.errors import Nearest, UnscriptedCall, WorldError
 from harness.graph.effects import (
     EFFECTS,
     SERVER,
@@ -33,7 +33,7 @@ from harness.source.display import clip, did_you_mean
 from harness.source.imports import ImportProblem, import_object
 from harness.world.scripts import Scripts
 from harness.world.spec import Real, WorldSpec
-from harness.world.stubs import StubList, can_answer
+from harness.world.stubs import StubHolder, StubList, can_answer
 
 _PLAIN: Final = re.compile(r"(?!(?:null|true|false)$)[A-Za-z_](?:[\w ./-]*\w)?", re.IGNORECASE)
 """Names that need no quotes in YAML 1.2."""
@@ -158,7 +158,7 @@ Layer = StubList | Real
 _NATIVE: Final = Real.model_construct(real="real")
 
 
-class Entries:
+class Entries(StubHolder):
     """Answers effects by their name.
 
     Args:
@@ -226,20 +226,9 @@ class Entries:
         nearest = min(found, key=lambda near: len(near.reasons), default=None)
         return unscripted(effect, nearest, self._hint(effect))
 
-    def unused(self) -> list[str]:
-        """Return a text for each stub with uses left, see `StubList.unused`."""
-        return [
-            text
-            for layers in self._layers.values()
-            for layer in layers
-            if isinstance(layer, StubList)
-            for text in layer.unused()
-        ]
-
-    def unmet(self) -> list[tuple[str, Span | None]]:
-        """Return the reason and the location of each stub that calls were compared with and never met."""
+    def stub_lists(self) -> Iterable[StubList]:
         layers = (layer for layers in self._layers.values() for layer in layers)
-        return [found for layer in layers if isinstance(layer, StubList) for found in layer.unmet()]
+        return (layer for layer in layers if isinstance(layer, StubList))
 
     def _layers_of(self, effect: Effect) -> Sequence[Layer]:
         found = self._entry(effect)
@@ -301,7 +290,7 @@ async def _perform(real: Callable[[], Awaitable[Any]], effect: Effect, state: St
     return Answer(value=await contained(within_effect(real, effect, state)))
 
 
-class StubLists:
+class StubLists(StubHolder):
     """Answers model calls, HTTP requests and questions to people."""
 
     def __init__(self) -> None:
@@ -336,10 +325,5 @@ class StubLists:
             return None
         return unscripted(effect, stubs.nearest(effect, state), f"add a stub under `{effect.kind}:`")
 
-    def unused(self) -> list[str]:
-        """Return a text for each stub with uses left, see `StubList.unused`."""
-        return [text for stubs in self._lists.values() for text in stubs.unused()]
-
-    def unmet(self) -> list[tuple[str, Span | None]]:
-        """Return the reason and the location of each stub that calls were compared with and never met."""
-        return [found for stubs in self._lists.values() for found in stubs.unmet()]
+    def stub_lists(self) -> Iterable[StubList]:
+        return self._lists.values()

@@ -164,7 +164,7 @@ class Faults:
             return ActiveFaults([fault for fault in self._faults if fault.hits(effect)])
 
 
-class ActiveFaults:
+class ActiveFaults(Responder):
     """The faults that hit one effect. They are the first responder of the list."""
 
     def __init__(self, faults: Sequence[_Fault]) -> None:
@@ -178,10 +178,6 @@ class ActiveFaults:
                 title = f"fault: error {fault.error.kind}"
                 return ScriptedAnswer(error=fault.error.exception(), source=fault, title=title)
         return None
-
-    def can_answer(self, effects: Sequence[Effect], state: State) -> Sequence[bool]:
-        """Return False for each effect: faults are drawn only for effects that are performed."""
-        return [False] * len(effects)
 
     def apply(self, answer: Answer) -> Answer:
         """Return the answer, delayed and truncated. `truncate` is the number of characters that remain."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -159,6 +160,22 @@ def _times_left(item: _StubState) -> str:
     if item.stub.uses == 1 or item.stub.uses == "any":
         return ""
     return f", used {item.used} of {item.stub.uses} times"
+
+
+class StubHolder(ABC):
+    """Holds lists of stubs, and tells of those that were not used."""
+
+    @abstractmethod
+    def stub_lists(self) -> Iterable[StubList]:
+        """Return all lists."""
+
+    def unused(self) -> list[str]:
+        """Return a text for each stub with uses left, see `StubList.unused`."""
+        return [text for stubs in self.stub_lists() for text in stubs.unused()]
+
+    def unmet(self) -> list[tuple[str, Span | None]]:
+        """Return the reason and the location of each stub that calls were compared with and never met."""
+        return [found for stubs in self.stub_lists() for found in stubs.unmet()]
 
 
 class _Request:

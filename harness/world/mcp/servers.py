@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from contextvars import Context, ContextVar, copy_context
 from functools import partial
 from typing import Any
 
-from harness.errors import Nearest, Span, UnscriptedCall
+from harness.errors import Nearest, UnscriptedCall
 from harness.graph.effects import Effect, MCPCall, MCPEndpoint, ToolSpec
 from harness.graph.model import State
 from harness.graph.world import Answer
@@ -22,22 +22,22 @@ from harness.world.mcp.tools import MCPFailure, MCPResult, MCPSession, MCPTool, 
 from harness.world.responder import Responder
 from harness.world.spec import ScriptedAnswer, ScriptedMCPServer, WorldSpec
 from harness.world.stub_models import AnyStub, MCPStub
-from harness.world.stubs import StubList
+from harness.world.stubs import StubHolder, StubList
 
 
-class MCPStubs(Responder):
+class MCPStubs(StubHolder, Responder):
     """The responder for calls of scripted servers. `servers` has all servers of the scenario, including real ones."""
 
     def __init__(self) -> None:
         self.servers: dict[str, ScriptedMCPServer] = {}
         self._stubs: dict[tuple[str, str], StubList] = {}
 
-    def put_in_front(self, servers: Mapping[str, ScriptedMCPServer]) -> None:
+    def put_in_front(self, world: WorldSpec) -> None:
         """Add the servers of a turn, or add stubs in front of those of an existing server.
 
         The turn's latency and error replace those of the server. Tools added to a server in use are not listed.
         """
-        for name, server in servers.items():
+        for name, server in world.mcp.items():
             known_tools = self.servers[name].tools if name in self.servers else ()
             tools = {tool.name: tool for tool in (*known_tools, *server.tools)}
             self.servers[name] = server.model_copy(update={"tools": [*tools.values()]})
@@ -53,7 +53,7 @@ class MCPStubs(Responder):
             else endpoint.id
         )
 
-    def tools(self, server: str) -> list[MCPTool]:
+    def listed(self, server: str) -> list[MCPTool]:
         """Return the tools that a scripted server lists."""
         return [
             MCPTool(tool.name, tool.description, dict(tool.input_schema))
@@ -86,13 +86,8 @@ class MCPStubs(Responder):
         stubs = self._stub_list(effect)
         return None if stubs is None else stubs.nearest(effect, state)
 
-    def unused(self) -> list[str]:
-        """Return a description of each stub with uses left."""
-        return [text for stubs in self._stubs.values() for text in stubs.unused()]
-
-    def unmet(self) -> list[tuple[str, Span | None]]:
-        """Return the reason and the location of each stub that calls were compared with and never met."""
-        return [found for stubs in self._stubs.values() for found in stubs.unmet()]
+    def stub_lists(self) -> Iterable[StubList]:
+        return self._stubs.values()
 
     def _stub_list(self, effect: Effect) -> StubList | None:
         if not isinstance(effect, MCPCall):
@@ -125,7 +120,7 @@ def _after(answer: Mapping[str, Any], stub: MCPStub) -> MCPResult:
 _calling: ContextVar[tuple[MCPCall, State]] = ContextVar("_calling")
 
 
-class MCPServers(Responder):
+class MCPServers(MCPStubs):
     """The MCP servers of a scenario, and the open sessions.
 
     A session is opened on the first call of a server, in any task. For servers that the scenario calls real or does
@@ -134,21 +129,17 @@ class MCPServers(Responder):
     """
 
     def __init__(self, backend: Sessions | None = None, last: Responder | None = None) -> None:
+        super().__init__()
         self._backend, self._last = backend, last
-        self._stubs = MCPStubs()
         self._open: dict[str, MCPSession] = {}
         self._opening: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._sessions = AsyncExitStack()
         self._closed = False
         self._under_way: list[tuple[MCPCall, Context]] = []
 
-    def put_in_front(self, world: WorldSpec) -> None:
-        """Add the servers of a turn; see `MCPStubs.put_in_front`."""
-        self._stubs.put_in_front(world.mcp)
-
     def covers(self, effect: Effect) -> bool:
         """True if the scenario has the server of this call."""
-        return isinstance(effect, MCPCall) and self._stubs.name_of(effect.endpoint) in self._stubs.servers
+        return isinstance(effect, MCPCall) and self.name_of(effect.endpoint) in self.servers
 
     async def answer(self, effect: Effect, state: State) -> Answer | None:
         """Call a tool through the protocol. A scripted server answers from its stubs.
@@ -162,7 +153,7 @@ class MCPServers(Responder):
         """
         if not isinstance(effect, MCPCall):
             return None
-        if (failure := self._stubs.failure(effect.endpoint)) is not None:
+        if (failure := self.failure(effect.endpoint)) is not None:
             return failure
         session = await self._session(effect.endpoint)
         if session is None:
@@ -187,7 +178,7 @@ class MCPServers(Responder):
             WorldError: a real server requires a client certificate, or no recorded exchange matches.
             Exception: the server cannot be reached.
         """
-        failure = self._stubs.failure(endpoint)
+        failure = self.failure(endpoint)
         if failure is not None and failure.error is not None:
             await asyncio.sleep(failure.latency_s)
             raise failure.error
@@ -196,14 +187,6 @@ class MCPServers(Responder):
             example = shortest_server(endpoint.id)
             raise UnscriptedCall(f"MCP server {endpoint.id!r}", None, self._hint(endpoint), example)
         return [ToolSpec(t.name, t.description, t.input_schema) for t in await session.list_tools()]
-
-    def unused(self) -> list[str]:
-        """Return a description of each stub with uses left."""
-        return self._stubs.unused()
-
-    def unmet(self) -> list[tuple[str, Span | None]]:
-        """Return the reason and the location of each stub that calls were compared with and never met."""
-        return self._stubs.unmet()
 
     async def close(self) -> None:
         """Close all sessions, and refuse to open more. May be called from any task."""
@@ -228,8 +211,8 @@ class MCPServers(Responder):
 
     def _connection(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession] | None:
         """Return a new session with a server, as a context manager; None if there can be none."""
-        name = self._stubs.name_of(endpoint)
-        server = self._stubs.servers.get(name)
+        name = self.name_of(endpoint)
+        server = self.servers.get(name)
         if server is not None and not server.real:
             return self._scripted(name)
         if self._backend is not None:
@@ -245,17 +228,19 @@ class MCPServers(Responder):
         raise MCPFailure(f"nobody answers {method} outside of a call")
 
     def _hint(self, endpoint: MCPEndpoint) -> str:
-        near = did_you_mean(endpoint.id, self._stubs.servers)
+        near = did_you_mean(endpoint.id, self.servers)
         return f"add `{endpoint.id}` under `mcp:`" + (f" ({near})" if near else "")
 
     def _scripted(self, name: str) -> AbstractAsyncContextManager[MCPSession]:
+        of_stubs = super().answer
+
         async def answer(_tool: str, _args: dict[str, Any]) -> MCPResult:
             effect, state = _calling.get()
-            answer = await self._stubs.answer(effect, state)
+            answer = await of_stubs(effect, state)
             if answer is None and self._last is not None:
                 answer = await self._last.answer(effect, state)
             if answer is None:
-                raise unscripted(effect, self._stubs.nearest(effect, state), f"add a stub under `mcp.{name}`")
+                raise unscripted(effect, self.nearest(effect, state), f"add a stub under `mcp.{name}`")
             await asyncio.sleep(answer.latency_s)
             stub = answer.source if isinstance(answer, ScriptedAnswer) else None
             if isinstance(stub, MCPStub) and (question := stub.question()) is not None:
@@ -263,4 +248,4 @@ class MCPServers(Responder):
             result: MCPResult = answer.value
             return result
 
-        return fake_session(name, self._stubs.tools(name), answer)
+        return fake_session(name, self.listed(name), answer)
