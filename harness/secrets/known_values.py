@@ -104,11 +104,6 @@ class KnownValues:
         """The names of the values added here, without those of the parent."""
         return dict.fromkeys(self._names.values())
 
-    @property
-    def by_value(self) -> dict[str, str]:
-        """The name of each value, including those of the parent."""
-        return {value: name for layer in self._layers() for value, name in layer._names.items()}
-
     def name_of(self, value: str) -> str | None:
         """Return the name of a value; None if it is not known."""
         return next((layer._names[value] for layer in self._layers() if value in layer._names), None)
