@@ -12,25 +12,11 @@ from typing import Any, Final
 
 from langchain_core.messages import HumanMessage
 
-from harness.dialects.agentspec import flows, tool_calls
+from harness.dialects.agentspec import data_flow, flows, tool_calls
 from harness.dialects.agentspec.agents import Agent, SpecializedAgent, Team, speaker_of
 from harness.dialects.agentspec.component import Component
 from harness.dialects.agentspec.connections import perform_with_retries
-from harness.dialects.agentspec.data_flow import (
-    Body,
-    IncomingValue,
-    MissingValue,
-    NodeResult,
-    UnfitValue,
-    Visit,
-    agent_message,
-    answer_text,
-    is_single,
-    outputs_from_reply,
-    outputs_from_tool,
-    schema_of,
-    user_message,
-)
+from harness.dialects.agentspec.data_flow import NodeResult, Visit
 from harness.dialects.agentspec.flows import COLLECTED, ITERATED, MapNode
 from harness.dialects.agentspec.properties import Property, render
 from harness.dialects.agentspec.types import is_list_of
@@ -101,7 +87,7 @@ def _run_inputs(node: MapNode, visit: Visit) -> Sequence[Mapping[str, Any]]:
     ]
 
 
-def _is_iterated(incoming: IncomingValue, inner: Property) -> bool:
+def _is_iterated(incoming: data_flow.IncomingValue, inner: Property) -> bool:
     """True if a value is a list of elements for the subflow's input, by the type of its source.
 
     A default that is a list is iterated unless the subflow's input is an array itself.
@@ -128,7 +114,9 @@ def _reduce(node: MapNode, title: str, values: Sequence[Any]) -> Any:
         collected = node.outputs[COLLECTED + title]
         if collected.has_default:
             return collected.default
-        raise MissingValue(f"{node}: cannot take the {reducer} of '{title}', because its list is empty")
+        raise data_flow.MissingValue(
+            f"{node}: cannot take the {reducer} of '{title}', because its list is empty"
+        )
     return _REDUCERS[reducer](values)
 
 
@@ -148,13 +136,13 @@ async def llm(visit: Visit) -> NodeResult:
     prompt = str(render(node.prompt_template, visit.inputs))
     outputs = node.outputs
     wanted = None
-    if outputs and not is_single("string", outputs):
-        form = {"name": "structured_output", "schema": schema_of(outputs), "strict": False}
+    if outputs and not data_flow.is_single("string", outputs):
+        form = {"name": "structured_output", "schema": data_flow.schema_of(outputs), "strict": False}
         wanted = {"type": "json_schema", "json_schema": form}
     call = node.llm_config.call([HumanMessage(content=prompt)], response_format=wanted)
     reply: LLMReply = await perform_with_retries(call, node.llm_config.retry_policy, visit.ctx)
     refuse_all(reply.tool_calls, visit.ctx)
-    return NodeResult(outputs_from_reply(reply.text, outputs, str(node)))
+    return NodeResult(data_flow.outputs_from_reply(reply.text, outputs, str(node)))
 
 
 async def api(visit: Visit) -> NodeResult:
@@ -165,7 +153,7 @@ async def api(visit: Visit) -> NodeResult:
     node: flows.ApiNode = visit.node
     answer = await tool_calls.perform(node, visit.inputs, visit.ctx)
     if not isinstance(answer, Mapping):
-        return NodeResult(outputs_from_tool(answer, node.outputs, str(node)))
+        return NodeResult(data_flow.outputs_from_tool(answer, node.outputs, str(node)))
     return NodeResult(
         {"response": answer} if node.outputs_whole_response and "response" not in answer else answer
     )
@@ -189,7 +177,7 @@ async def agent(visit: Visit) -> NodeResult:
     refuse_all(reply.tool_calls, visit.ctx)
     branch = reply.text.strip()
     if branch not in node.branches:
-        raise UnfitValue(f"{node}: '{branch}' is not one of its branches ({names})")
+        raise data_flow.UnfitValue(f"{node}: '{branch}' is not one of its branches ({names})")
     return replace(result, branch=branch)
 
 
@@ -222,17 +210,17 @@ async def input_message(visit: Visit) -> NodeResult:
     """Run an InputMessageNode: append its message, interrupt, and append the user's answer."""
     node: flows.InputMessageNode = visit.node
     question = None if node.message is None else str(render(node.message, visit.inputs))
-    messages = [] if question is None else [agent_message(question, node.name)]
-    answer = answer_text(await visit.ctx.pause(question, partial_update={"messages": messages}))
+    messages = [] if question is None else [data_flow.agent_message(question, node.name)]
+    answer = data_flow.answer_text(await visit.ctx.pause(question, partial_update={"messages": messages}))
     return NodeResult(
-        dict.fromkeys(node.outputs, answer), messages=[*messages, user_message(answer, node.name)]
+        dict.fromkeys(node.outputs, answer), messages=[*messages, data_flow.user_message(answer, node.name)]
     )
 
 
 async def output_message(visit: Visit) -> NodeResult:
     """Run an OutputMessageNode: append its message."""
     node: flows.OutputMessageNode = visit.node
-    return NodeResult(messages=[agent_message(str(render(node.message, visit.inputs)), node.name)])
+    return NodeResult(messages=[data_flow.agent_message(str(render(node.message, visit.inputs)), node.name)])
 
 
 async def flow(visit: Visit) -> NodeResult:
@@ -263,7 +251,7 @@ async def catch_exception(visit: Visit) -> NodeResult:
     return replace(result, outputs={**result.outputs, flows.CAUGHT_INFO: None})
 
 
-BODIES: Final[Mapping[type[Component], Body]] = {
+BODIES: Final[Mapping[type[Component], data_flow.Body]] = {
     flows.StartNode: start,
     flows.EndNode: end,
     flows.LlmNode: llm,

@@ -13,16 +13,7 @@ from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from harness.dialects.agentspec.agent_graph import (
-    CHANNELS,
-    MODEL,
-    NOBODY,
-    RECURSION_LIMIT,
-    AgentLifecycle,
-    AgentNodes,
-    check_arguments,
-    tool_calls_of,
-)
+from harness.dialects.agentspec import agent_graph
 from harness.dialects.agentspec.agents import Agent, AgenticComponent, Team, speaker_of
 from harness.dialects.agentspec.data_flow import addressed, unique_name
 from harness.dialects.agentspec.properties import scalar_types
@@ -71,7 +62,7 @@ def team_graph(team: Team) -> Graph:
         nodes=tuple(node for member in members.values() for node in member.nodes()),
         edges=tuple(edges.values()),
         channels=(
-            *CHANNELS,
+            *agent_graph.CHANNELS,
             Channel("speaker", initial=lambda: lead),
             Channel("threads", _merged, dict),
             Channel("waiting", initial=list),
@@ -79,12 +70,12 @@ def team_graph(team: Team) -> Graph:
         ),
         routers={**routers, START: enter},
         lifecycle=Lifecycle(accept=lifecycle.accept, finish=lifecycle.finish),
-        recursion_limit=RECURSION_LIMIT,
+        recursion_limit=agent_graph.RECURSION_LIMIT,
         output_types=scalar_types(team.outputs),
     )
 
 
-class _TeamLifecycle(AgentLifecycle):
+class _TeamLifecycle(agent_graph.AgentLifecycle):
     async def accept(self, value: Any, run: RunContext) -> Mapping[str, Any]:
         """Return the first state update. Nobody waits: a turn that failed may have left threads without an answer."""
         return {**await super().accept(value, run), "waiting": []}
@@ -180,7 +171,7 @@ class _Member:
         talking: Mapping[str, Tool],
         outputs: Sequence[Any],
         role: str,
-    ) -> AgentNodes:
+    ) -> agent_graph.AgentNodes:
         known = [f"- {called}: {it.description or ''}".rstrip(": ") for called, it in contacts.items()]
         told = "\n".join(["You work with these agents, whom the user does not know:", *known])
         agent = self.agent.changed(
@@ -188,7 +179,7 @@ class _Member:
             tools=[*self.agent.tools, *talking.values()],
             outputs=outputs,
         )
-        return AgentNodes(agent, f"tools of {self.name}, {role}")
+        return agent_graph.AgentNodes(agent, f"tools of {self.name}, {role}")
 
     def nodes(self) -> Iterator[Node]:
         """Yield its nodes in the graph."""
@@ -202,19 +193,19 @@ class _Member:
         nodes = self.speaking if thread is None else self.asked
         view = {**state, "messages": _messages(state, thread)}
         if thread is not None:
-            view["turn"] = MODEL
+            view["turn"] = agent_graph.MODEL
         name = " → ".join(thread or ())  # each thread has summaries of its own
         view[SUMMARIES.name] = state.get(SUMMARIES.name, {}).get(name, {})
         made = {**(await nodes.call_model(view, ctx)).values}
         summaries = {SUMMARIES.name: {name: made.pop(SUMMARIES.name)}} if SUMMARIES.name in made else {}
         messages = made["messages"]
-        if nodes.agent.uses_tools and tool_calls_of(messages):
+        if nodes.agent.uses_tools and agent_graph.tool_calls_of(messages):
             update, following = (
                 made if thread is None else _said(thread, messages),
                 (self.tools_name, "tool calls"),
             )
         elif thread is None:
-            done = made["turn"] == NOBODY
+            done = made["turn"] == agent_graph.NOBODY
             update, following = made, (END, "done") if done else (self.name, "outputs missing")
         else:
             update, following = self._answered(thread, messages, state)
@@ -262,7 +253,7 @@ class _Member:
     ) -> Mapping[str, Any] | ToolMessage:
         """Return the arguments of a call that addresses another agent; the answer to it if it is refused."""
         try:
-            args = check_arguments(tool, call["args"])
+            args = agent_graph.check_arguments(tool, call["args"])
         except BadArguments as error:
             ctx.refuse(error.effect, error)
             return bad_arguments(call, error)

@@ -10,21 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from harness.dialects.agentspec import tools
-from harness.dialects.agentspec.connections import (
-    ClientTransport,
-    MutualTLSTransport,
-    RemoteTransport,
-    StdioTransport,
-    perform_with_retries,
-)
-from harness.dialects.agentspec.data_flow import (
-    cast_values,
-    is_single,
-    outputs_from_tool,
-    parse_json,
-    schema_of,
-)
+from harness.dialects.agentspec import connections, data_flow, tools
 from harness.dialects.agentspec.properties import as_text, render
 from harness.dialects.agentspec.types import same_type, type_of
 from harness.dialects.kit.tool_calls import ToolReportedError, mcp_texts
@@ -124,7 +110,7 @@ async def perform(component: tools.RemoteCall, values: Mapping[str, Any], ctx: N
     call = request(component, values)
     if not component.allows(call.name):
         raise UrlNotAllowed(f"{component}: {call.name} is not in its url_allow_list")
-    reply: HTTPReply = await perform_with_retries(call, component.retry_policy, ctx)
+    reply: HTTPReply = await connections.perform_with_retries(call, component.retry_policy, ctx)
     if reply.status >= 400:
         ctx.warn(f"{component}: {call.args['method']} {call.name} answered {reply.status}")
     return reply.text if reply.json is None else reply.json
@@ -134,13 +120,13 @@ def spec_of(tool: tools.Tool) -> ToolSpec:
     """Return the description of a tool for models."""
     if isinstance(tool, tools.ListedTool):
         return tool.spec
-    return ToolSpec(tool.name, tool.description or "", schema_of(tool.inputs))
+    return ToolSpec(tool.name, tool.description or "", data_flow.schema_of(tool.inputs))
 
 
-def endpoint_of(transport: ClientTransport) -> MCPEndpoint:
+def endpoint_of(transport: connections.ClientTransport) -> MCPEndpoint:
     """Return the MCP server of a transport. Scenarios name it by the transport's id or name."""
-    stdio = transport if isinstance(transport, StdioTransport) else None
-    remote = transport if isinstance(transport, RemoteTransport) else None
+    stdio = transport if isinstance(transport, connections.StdioTransport) else None
+    remote = transport if isinstance(transport, connections.RemoteTransport) else None
     return MCPEndpoint(
         id=transport.id or transport.name,
         transport=transport.protocol,
@@ -151,7 +137,7 @@ def endpoint_of(transport: ClientTransport) -> MCPEndpoint:
         env=(stdio.env if stdio else None) or {},
         cwd=stdio.cwd if stdio else None,
         read_timeout_s=transport.session_parameters.read_timeout_seconds,
-        client_certificate=isinstance(transport, MutualTLSTransport),
+        client_certificate=isinstance(transport, connections.MutualTLSTransport),
         alias=transport.name,
     )
 
@@ -205,9 +191,9 @@ async def _run(tool: tools.Tool, args: Mapping[str, Any], ctx: NodeContext) -> A
         return await perform(tool, args, ctx)
     if isinstance(tool, tools.MCPTool):
         policy = tool.retry_policy
-        if policy is None and isinstance(tool.client_transport, RemoteTransport):
+        if policy is None and isinstance(tool.client_transport, connections.RemoteTransport):
             policy = tool.client_transport.retry_policy
-        return _mcp_value(tool, await perform_with_retries(_mcp_call(tool, args), policy, ctx))
+        return _mcp_value(tool, await connections.perform_with_retries(_mcp_call(tool, args), policy, ctx))
     return await ctx.perform(_tool_call(tool, args))
 
 
@@ -224,7 +210,7 @@ def _mcp_value(tool: tools.MCPTool, result: Any) -> Any:
     texts = mcp_texts(result.content)
     if result.is_error:
         raise ToolReportedError("\n".join(texts) or f"{tool} failed")
-    if isinstance(result.structured, Mapping) and not is_single("string", tool.outputs):
+    if isinstance(result.structured, Mapping) and not data_flow.is_single("string", tool.outputs):
         only_result = set(result.structured) == {"result"} and "result" not in tool.outputs
         return result.structured["result"] if only_result else result.structured
     return TextBlocks(texts)
@@ -239,8 +225,8 @@ class TextBlocks:
 
 def _blocks_to_outputs(tool: tools.Tool, blocks: Sequence[str]) -> Any:
     """Return a block for each output, in order. A single block may hold all outputs as JSON."""
-    if len(blocks) == 1 and not is_single("string", tool.outputs):
-        return parse_json(blocks[0], blocks[0])
+    if len(blocks) == 1 and not data_flow.is_single("string", tool.outputs):
+        return data_flow.parse_json(blocks[0], blocks[0])
     return dict(zip(tool.outputs, blocks, strict=False))
 
 
@@ -253,9 +239,11 @@ def outputs_of(tool: tools.Tool, returned: Any) -> dict[str, Any]:
     owner = f"{tool}: output"
     if isinstance(returned, TextBlocks):
         if not returned.blocks:
-            return cast_values(tool.outputs, {}, owner)
+            return data_flow.cast_values(tool.outputs, {}, owner)
         returned = _blocks_to_outputs(tool, returned.blocks)
-    return cast_values(tool.outputs, outputs_from_tool(returned, tool.outputs, str(tool)), owner)
+    return data_flow.cast_values(
+        tool.outputs, data_flow.outputs_from_tool(returned, tool.outputs, str(tool)), owner
+    )
 
 
 def as_text_for_model(returned: Any) -> str:

@@ -17,24 +17,9 @@ from types import ModuleType
 from typing import Any, Final
 
 from harness.dialects.kit.manifest import Problems
+from harness.dialects.leafmesh import agency_rules, decorators
 from harness.dialects.leafmesh.agency_files import DIRECTORY, AgencyFiles, PythonFile, agency_files
-from harness.dialects.leafmesh.agency_rules import (
-    STAND_IN,
-    agency_problems,
-    called_integrations,
-    is_decorated,
-    not_imported,
-    registered_for,
-    tools_in,
-)
 from harness.dialects.leafmesh.connector_exchange import Processor
-from harness.dialects.leafmesh.decorators import (
-    AgentFunction,
-    RegisteredTool,
-    processors_of,
-    registered_agents,
-    registered_tools,
-)
 from harness.dialects.leafmesh.document import Mesh
 from harness.dialects.leafmesh.fields import Connector
 from harness.dialects.leafmesh.session import Call, Output, Start
@@ -61,8 +46,8 @@ class Agency:
     `import_folders` holds the directory that the modules were imported from.
     """
 
-    functions: Mapping[str, AgentFunction] = field(default_factory=dict)
-    tools: Mapping[str, RegisteredTool] = field(default_factory=dict)
+    functions: Mapping[str, decorators.AgentFunction] = field(default_factory=dict)
+    tools: Mapping[str, decorators.RegisteredTool] = field(default_factory=dict)
     warnings: Sequence[Problem] = ()
     is_complete: bool = True
     asks_more: bool = False
@@ -71,7 +56,7 @@ class Agency:
     def processors(self) -> Iterator[tuple[str, Processor]]:
         """Yield each integration that a `@pre_compose` of an agent's function calls, with the agent."""
         for agent, function in self.functions.items():
-            for processors in processors_of(function.function):
+            for processors in decorators.processors_of(function.function):
                 yield from ((agent, each) for each in processors if isinstance(each, Processor))
 
     @classmethod
@@ -85,11 +70,13 @@ class Agency:
         if files is None:
             return cls()
         found = _Collector(mesh.agents, files, document)
-        found.problems.add(agency_problems(files, mesh.agents))
+        found.problems.add(agency_rules.agency_problems(files, mesh.agents))
         found.problems.raise_errors()
         (found.import_files if request.imports else found.read_source)()
         found.problems.raise_errors()
-        listed = [each and request.imports for file in files for each in called_integrations(file)]
+        listed = [
+            each and request.imports for file in files for each in agency_rules.called_integrations(file)
+        ]
         warnings = found.problems.warnings
         return cls(
             found.functions, found.tools, warnings, request.imports, not all(listed), (files.directory,)
@@ -100,11 +87,11 @@ class _Collector:
     """Collects the functions and tools of an agency with their locations, and the problems found on the way."""
 
     def __init__(self, agents: Iterable[str], files: AgencyFiles, document: Document) -> None:
-        self.functions: dict[str, AgentFunction] = {}
-        self.tools: dict[str, RegisteredTool] = {}
+        self.functions: dict[str, decorators.AgentFunction] = {}
+        self.tools: dict[str, decorators.RegisteredTool] = {}
         self.problems = Problems(files.warnings)
         self._agents, self._files, self._document = frozenset(agents), files, document
-        self._scope = ImportScope(files.folders, STAND_IN)
+        self._scope = ImportScope(files.folders, agency_rules.STAND_IN)
         self._call = self._call_in_scope if files.has_lazy_imports else call
         self._defined: dict[str, Span] = {}
         self._tool_places: dict[str, Span] = {}
@@ -121,7 +108,7 @@ class _Collector:
                 self._add_functions(file, modules)
         for file in self._files:
             members = vars(modules[file.module]).values() if file.module in modules else ()
-            for tool in chain.from_iterable(map(registered_tools, list(members))):
+            for tool in chain.from_iterable(map(decorators.registered_tools, list(members))):
                 self._add_tool(tool, _location(tool.function, file))
 
     def read_source(self) -> None:
@@ -131,12 +118,12 @@ class _Collector:
         }
         for file in self._files:
             for name, statement in sorted(file.bindings.items()):
-                for agent in self._owners(file, name, registered_for(file, name)):
+                for agent in self._owners(file, name, agency_rules.registered_for(file, name)):
                     if not isinstance(statement, _IMPORT) or agent in functions:
                         is_defined = isinstance(statement, Function)
-                        self._add_function(agent, not_imported, file.span(statement), is_defined)
+                        self._add_function(agent, agency_rules.not_imported, file.span(statement), is_defined)
         for file in self._files:
-            for tool, statement in tools_in(file):
+            for tool, statement in agency_rules.tools_in(file):
                 self._add_tool(tool, file.span(statement))
 
     async def _call_in_scope(self, function: Callable[..., Any], *given: Any, **named: Any) -> Any:
@@ -146,14 +133,16 @@ class _Collector:
         members = vars(modules[file.module])
         for name, statement in sorted(file.bindings.items()):
             found, is_imported = members.get(name), isinstance(statement, _IMPORT)
-            if not callable(found) or isinstance(found, type) or registered_tools(found):
+            if not callable(found) or isinstance(found, type) or decorators.registered_tools(found):
                 continue
             if is_imported and getattr(found, "__module__", None) not in modules:
                 continue
-            registered = registered_agents(found)
+            registered = decorators.registered_agents(found)
             for agent in self._owners(file, name, registered):
                 self._add_function(agent, found, file.span(statement), not is_imported)
-                if not processors_of(found) and is_decorated(file, statement, "pre_compose"):
+                if not decorators.processors_of(found) and agency_rules.is_decorated(
+                    file, statement, "pre_compose"
+                ):
                     text = f"@pre_compose of '{name}' is lost: a decorator above it does not keep it"
                     hint = "use functools.wraps in that decorator, or put @pre_compose above it"
                     self.problems.warn("lost-decorator", text, file.span(statement), hint)
@@ -175,11 +164,11 @@ class _Collector:
             text = f"agent '{agent}' has two functions: here and in {before.file}:{before.line}"
             self.problems.refuse("duplicate-name", text, place, "rename or remove one of them")
         elif is_defined or agent not in self.functions:
-            self.functions[agent] = AgentFunction(agent, function, self._agents, self._call)
+            self.functions[agent] = decorators.AgentFunction(agent, function, self._agents, self._call)
         if is_defined:
             self._defined[agent] = place
 
-    def _add_tool(self, tool: RegisteredTool, place: Span) -> None:
+    def _add_tool(self, tool: decorators.RegisteredTool, place: Span) -> None:
         """Add a tool. A file that is imported under two names defines its tools once."""
         before = self._tool_places.setdefault(tool.name, place)
         if before != place:

@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.dialects.kit.manifest import input_values, refuse_deep_nesting
 from harness.dialects.kit.rules import reachable, warning
+from harness.dialects.leafmesh import routing
 from harness.dialects.leafmesh.agency import Agency, MeshParts, input_of
 from harness.dialects.leafmesh.agents import node_function
 from harness.dialects.leafmesh.conditions import parse_wait_for
@@ -18,15 +19,6 @@ from harness.dialects.leafmesh.failures import WaitForTimeout, escalation_edges,
 from harness.dialects.leafmesh.fields import MCP, Connector, Zapier
 from harness.dialects.leafmesh.llm_agent import QUERY_KNOWLEDGE, may_call_tools, offered_names, provider_of
 from harness.dialects.leafmesh.mesh_file import MeshFile, open_mesh
-from harness.dialects.leafmesh.routing import (
-    SUMMARIZER,
-    agent_router,
-    can_call_entries,
-    narration_router,
-    reads_narrations,
-    start_edges,
-    start_router,
-)
 from harness.dialects.leafmesh.session import Task, response, session_of
 from harness.dialects.request import LoadRequest
 from harness.engine.context import RunContext
@@ -57,7 +49,7 @@ def unused_parts(
     mesh, document = mesh_file.mesh, mesh_file.document
     reached = reachable(START, ((edge.source, edge.target) for edge in edges))
     # After an agent with a narration, the Summarizer may call any agent.
-    goes_anywhere = reads_narrations(mesh) and any(agent.narration for agent in mesh.agents.values())
+    goes_anywhere = routing.reads_narrations(mesh) and any(agent.narration for agent in mesh.agents.values())
     for name in mesh.agents if mesh.entry_points and not goes_anywhere else ():
         if name not in reached:
             text = f"agent '{name}' can never run: no agent calls it, and no entry point leads to it"
@@ -144,7 +136,7 @@ def vocabulary(parts: MeshParts, document: Document) -> Vocabulary:
     mesh = parts.mesh
     llms = {name: agent for name, agent in mesh.agents.items() if isinstance(agent, LLMAgent)}
     models = [provider_of(agent.model)[1] for agent in llms.values()]
-    narrated = reads_narrations(mesh) and any(agent.narration for agent in mesh.agents.values())
+    narrated = routing.reads_narrations(mesh) and any(agent.narration for agent in mesh.agents.values())
     listed = {tool: (name, at) for name, agent in llms.items() for at, tool in enumerate(agent.tools)}
     tools = [*listed]
     knowledge = [agent.enabled_knowledge for agent in llms.values() if agent.enabled_knowledge is not None]
@@ -169,7 +161,7 @@ def vocabulary(parts: MeshParts, document: Document) -> Vocabulary:
             "retrieval": [each.serviceName for each in knowledge],
         },
         open=is_open,
-        callers=[SUMMARIZER] if narrated else [],
+        callers=[routing.SUMMARIZER] if narrated else [],
         outside=[
             *(
                 Outside("tool", tool, asked=(tool,), declared=_declared(parts.agency, document, tool, *place))
@@ -240,11 +232,13 @@ def _build_graph(
     mesh, document = mesh_file.mesh, mesh_file.document
     joins = _joins(mesh)
     parts = MeshParts(mesh, agency, mesh_file.connectors, joins, env)
-    own = can_call_entries(mesh, joins, document)
-    starts = start_edges(mesh, document)
+    own = routing.can_call_entries(mesh, joins, document)
+    starts = routing.start_edges(mesh, document)
     starts.setdefault(entry.name, Edge(START, entry.target))
     edges = (*starts.values(), *(each.edge for name in own for each in own[name]), *escalation_edges(mesh))
-    narrated = [name for name, agent in mesh.agents.items() if agent.narration and reads_narrations(mesh)]
+    narrated = [
+        name for name, agent in mesh.agents.items() if agent.narration and routing.reads_narrations(mesh)
+    ]
     # The most concurrent calls of each agent. spec: `parallel`, `max_concurrent`; NOTES 2.4
     at_once = {name: agent.max_concurrent if agent.parallel else 1 for name, agent in mesh.agents.items()}
     return EventGraph(
@@ -259,10 +253,10 @@ def _build_graph(
         edges=edges,
         channels=tuple(Channel(name) for name in mesh.agents),
         routers={
-            START: start_router(entry, starts, own, parts),
-            **{name: agent_router(name, own[name], parts) for name in own},
+            START: routing.start_router(entry, starts, own, parts),
+            **{name: routing.agent_router(name, own[name], parts) for name in own},
         },
-        late_routers={name: narration_router(name, own[name], parts) for name in narrated},
+        late_routers={name: routing.narration_router(name, own[name], parts) for name in narrated},
         goto_anywhere=frozenset(narrated),
         lifecycle=_lifecycle(mesh),
         recursion_limit=MAX_STARTS,

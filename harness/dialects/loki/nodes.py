@@ -12,19 +12,10 @@ from typing import Any, Final
 
 from harness.dialects.kit.attempts import with_timeout
 from harness.dialects.loki import document as doc
+from harness.dialects.loki import routing
 from harness.dialects.loki.knowledge import KnowledgeProvider
 from harness.dialects.loki.knowledge_store import context_of
 from harness.dialects.loki.model_nodes import ChildAgent, Load, ModelSettings, call_llm, spawn
-from harness.dialects.loki.routing import (
-    NEXT,
-    ON_OTHER,
-    AnswerExit,
-    ScriptExit,
-    branch_graph,
-    exit_after_failure,
-    exit_update,
-    run_map,
-)
 from harness.dialects.loki.templates import (
     apply_state_updates,
     json_text,
@@ -72,9 +63,8 @@ async def ask_approval(node: doc.ApprovalNode, state: State, ctx: NodeContext) -
     choice = text_of(await ctx.pause({"question": question, "options": node.options}))
     if choice not in node.routes:
         ctx.because(f"'{choice}' is none of its routes: {', '.join(node.routes)}", "branch")
-    return exit_update(
-        apply_state_updates(state, node, choice), AnswerExit(choice) if choice in node.routes else ON_OTHER
-    )
+    exit_ = routing.AnswerExit(choice) if choice in node.routes else routing.ON_OTHER
+    return routing.exit_update(apply_state_updates(state, node, choice), exit_)
 
 
 async def ask_input(node: doc.InputNode, state: State, ctx: NodeContext) -> Update:
@@ -90,7 +80,7 @@ async def ask_input(node: doc.InputNode, state: State, ctx: NodeContext) -> Upda
     elif node.validation is not None and not satisfies(answer, node.validation):
         text = f"the answer does not fit the validation `{node.validation}`: its length is {_length(answer)}"
         raise InvalidInput(text)
-    return exit_update(apply_state_updates(state, node, answer))
+    return routing.exit_update(apply_state_updates(state, node, answer))
 
 
 def is_predicate(validation: str) -> bool:
@@ -180,15 +170,15 @@ async def run_script(
         if not isinstance(output, Mapping):  # spec: "Script-output JSON must be an object"
             raise ScriptError(f"the output of the script is not a JSON object: found {describe(output)}")
     except Exception as error:
-        if (exit_ := exit_after_failure(node, error, ctx)) == NEXT:
+        if (exit_ := routing.exit_after_failure(node, error, ctx)) == routing.NEXT:
             state = written(state, {FAILURE: f"Script node failed: {error_text(error)}"})
-        return exit_update(state, exit_)
+        return routing.exit_update(state, exit_)
     target = output.get(_NEXT)
     if target is not None and not isinstance(target, str):
         ctx.warn(f"the `{_NEXT}` of node '{ctx.name}' is ignored: expected text, found {describe(target)}")
     merged = {str(key): value for key, value in output.items() if key != _NEXT}
     after = apply_state_updates(written(state, merged), node)
-    return exit_update(after, ScriptExit(target) if isinstance(target, str) else NEXT)
+    return routing.exit_update(after, routing.ScriptExit(target) if isinstance(target, str) else routing.NEXT)
 
 
 def _effect(
@@ -259,7 +249,7 @@ async def retrieve(node: doc.RagNode, knowledge: KnowledgeProvider, state: State
     found: RetrievalReply = await with_timeout(lambda: ctx.perform(effect), ctx, node.timeout, what, deadline)
     context = context_of(found.passages) if found.passages else found.context
     output = {"context": context, "sources": list(found.sources)}
-    return exit_update(apply_state_updates(state, node, output))
+    return routing.exit_update(apply_state_updates(state, node, output))
 
 
 class SecondEnd(HarnessError):
@@ -305,7 +295,9 @@ class AgentContext:
         if node.branch not in self.branches:
             inner = self.graph.nodes[node.branch].as_branch(node.output_key)
             function = node_function(node.branch, inner, self)
-            self.branches[node.branch] = branch_graph(self.graph, node.branch, function, self.document)
+            self.branches[node.branch] = routing.branch_graph(
+                self.graph, node.branch, function, self.document
+            )
         return self.branches[node.branch]
 
     def child(self, agent: str) -> ChildAgent:
@@ -334,7 +326,7 @@ def node_function(id_: str, node: doc.NodeSpec, context: AgentContext) -> NodeFu
             return partial(retrieve, node, knowledge)
         case doc.MapNode():
             most = context.graph.settings.max_concurrency
-            return partial(run_map, node, context.branch(node), most)
+            return partial(routing.run_map, node, context.branch(node), most)
         case doc.EndNode():
             return partial(end, node)
     raise TypeError(f"no function for {node!r}")

@@ -5,7 +5,7 @@ Top-Level Structure, Validation Rules           `document`, `rules`, `warnings`
 State Schema                                    `nodes`, `warnings`
 Node Specification, Node Handler Signature      `nodes`
 Node with Parameters, Global Parameters         `prompts`, `model_nodes`
-Edge Specification, Fan-Out Edge                `routing`
+Edge Specification, Fan-Out Edge                `compile`
 Resilience                                      `nodes`
 Subgraph Node                                   `compile`, `nodes`
 

@@ -16,16 +16,7 @@ from langchain_core.messages import convert_to_messages
 from harness.dialects.kit.attempts import backoff, with_retries, with_timeout
 from harness.dialects.kit.manifest import BadInput, input_values
 from harness.dialects.kit.tool_calls import NewId, ensure_id
-from harness.dialects.yagra.document import (
-    ERROR,
-    NEXT,
-    SUBGRAPH,
-    TEXT_INPUT,
-    NodeSpec,
-    RetrySpec,
-    StateField,
-    Workflow,
-)
+from harness.dialects.yagra import document as doc
 from harness.dialects.yagra.model_nodes import llm, streaming_llm, structured_llm
 from harness.engine.callables import call, contained
 from harness.engine.context import NodeContext, RunContext
@@ -39,7 +30,7 @@ from harness.source.display import nearest
 from harness.source.models import describe
 
 Params = Mapping[str, Any]
-BuiltIn = Callable[[NodeSpec, Params, State, NodeContext], Awaitable[Mapping[str, Any]]]
+BuiltIn = Callable[[doc.NodeSpec, Params, State, NodeContext], Awaitable[Mapping[str, Any]]]
 
 BUILT_IN: Final[Mapping[str, BuiltIn]] = {
     "llm": llm,
@@ -48,7 +39,7 @@ BUILT_IN: Final[Mapping[str, BuiltIn]] = {
 }
 
 
-def unless_replaced(node: NodeSpec) -> Unless | None:
+def unless_replaced(node: doc.NodeSpec) -> Unless | None:
     """Return the condition of a warning about a built-in handler; None if no scenario can replace the node's."""
     return Unless("handler", node.handler) if node.handler in BUILT_IN else None
 
@@ -65,7 +56,9 @@ class AnswerError(HarnessError):
     code = "handler-answer"
 
 
-async def call_handler(node: NodeSpec, params: Params, state: State, ctx: NodeContext) -> Mapping[str, Any]:
+async def call_handler(
+    node: doc.NodeSpec, params: Params, state: State, ctx: NodeContext
+) -> Mapping[str, Any]:
     """Call the handler of a node and return the state keys that it writes.
 
     Args:
@@ -87,7 +80,7 @@ async def call_handler(node: NodeSpec, params: Params, state: State, ctx: NodeCo
         resources[key] = copy.deepcopy(params)
     own: Params = resources[key]
 
-    near = nearest(node.handler, (*BUILT_IN, SUBGRAPH))
+    near = nearest(node.handler, (*BUILT_IN, doc.SUBGRAPH))
     effect = HandlerCall(
         name=node.handler,
         args=ctx.run.simulation.trace.snapshot(dict(state)),
@@ -111,7 +104,7 @@ async def call_handler(node: NodeSpec, params: Params, state: State, ctx: NodeCo
     return answer
 
 
-async def _call(handler: Any, state: State, params: Params, node: NodeSpec) -> Any:
+async def _call(handler: Any, state: State, params: Params, node: doc.NodeSpec) -> Any:
     """Call a handler with state and params; if that raises TypeError, with the state alone.
 
     spec: "Yagra tries calling with params first, falls back to state-only if that fails".
@@ -126,18 +119,18 @@ async def _call(handler: Any, state: State, params: Params, node: NodeSpec) -> A
             raise SignatureError(_both_signatures_failed(node, with_params, error)) from error
 
 
-def _both_signatures_failed(node: NodeSpec, with_params: TypeError, without: TypeError) -> str:
+def _both_signatures_failed(node: doc.NodeSpec, with_params: TypeError, without: TypeError) -> str:
     return (
         f"handler '{node.handler}' of node '{node.id}' raises TypeError with both signatures: "
         f"handler(state, params): {error_text(with_params)}; handler(state): {error_text(without)}"
     )
 
 
-_ONCE = RetrySpec(max_attempts=1)
+_ONCE = doc.RetrySpec(max_attempts=1)
 
 
 async def with_resilience(
-    node: NodeSpec, attempt: Callable[[], Awaitable[Update]], ctx: NodeContext
+    node: doc.NodeSpec, attempt: Callable[[], Awaitable[Update]], ctx: NodeContext
 ) -> Update:
     """Run `attempt` under the node's `retry` and `timeout_seconds` (virtual), and return its update.
 
@@ -159,7 +152,7 @@ async def with_resilience(
         if node.fallback is None or ctx.is_fatal(error):
             raise
         ctx.because(error, "fallback")
-        return Update({**ctx.state, ERROR: error_text(error)}, goto=node.fallback)
+        return Update({**ctx.state, doc.ERROR: error_text(error)}, goto=node.fallback)
 
 
 class BadState(HarnessError):
@@ -171,17 +164,17 @@ class BadState(HarnessError):
 class StateKeys:
     """The keys that the state of a workflow keeps: the declared ones, or all if `is_open`."""
 
-    def __init__(self, workflow: Workflow) -> None:
+    def __init__(self, workflow: doc.Workflow) -> None:
         self.fields = workflow.state_schema
         self.is_open = not self.fields
         has_fallback = any(node.fallback is not None for node in workflow.nodes)
-        self._keeps_error = has_fallback and not self.is_open and ERROR not in self.fields
+        self._keeps_error = has_fallback and not self.is_open and doc.ERROR not in self.fields
 
     def channels(self) -> tuple[Channel, ...]:
         """Return the channels of the declared keys, and one for the error if a node has a fallback."""
         channels = [_channel(name, field) for name, field in self.fields.items()]
         if self._keeps_error:
-            channels.append(Channel(ERROR, reducer=_replace))
+            channels.append(Channel(doc.ERROR, reducer=_replace))
         return tuple(channels)
 
     def kept(self, values: Mapping[str, Any], new_id: NewId) -> dict[str, Any]:
@@ -202,16 +195,16 @@ class StateKeys:
         """Return the values that the state does not keep. Only the edges after a node see them."""
         if self.is_open:
             return {}
-        return {key: value for key, value in values.items() if key not in self.fields and key != ERROR}
+        return {key: value for key, value in values.items() if key not in self.fields and key != doc.ERROR}
 
 
-def _channel(name: str, field: StateField) -> Channel:
+def _channel(name: str, field: doc.StateField) -> Channel:
     if field.type == "messages":
         return Channel(name, _merge_messages, MessageLog)
     return Channel(name, operator.add, list) if field.is_reduced_list else Channel(name)
 
 
-def _prepared(name: str, field: StateField, value: Any, new_id: NewId) -> Any:
+def _prepared(name: str, field: doc.StateField, value: Any, new_id: NewId) -> Any:
     if field.type == "messages":
         return _messages(name, value, new_id)
     if field.is_reduced_list and not isinstance(value, list):
@@ -240,14 +233,14 @@ def _replace(_old: Any, new: Any) -> Any:
 
 
 def handler_node(
-    spec: NodeSpec, params: Params, keys: StateKeys, *, has_conditional_edges: bool
+    spec: doc.NodeSpec, params: Params, keys: StateKeys, *, has_conditional_edges: bool
 ) -> NodeFunction:
     """Return the function of a node that calls a handler.
 
     If the node has conditional edges, its default `output_key` is `__next__`.
     """
     if has_conditional_edges and "output_key" not in params:
-        params = {**params, "output_key": NEXT}
+        params = {**params, "output_key": doc.NEXT}
 
     async def run(state: State, ctx: NodeContext) -> Update:
         given = {key: list(value) if isinstance(value, MessageLog) else value for key, value in state.items()}
@@ -261,7 +254,7 @@ def handler_node(
     return run
 
 
-def subgraph_node(spec: NodeSpec, graph: Graph, keys: StateKeys) -> NodeFunction:
+def subgraph_node(spec: doc.NodeSpec, graph: Graph, keys: StateKeys) -> NodeFunction:
     """Return the function of a node that runs another workflow on the state and writes the final state of that.
 
     spec: "Subgraph Node".
@@ -279,8 +272,8 @@ def subgraph_node(spec: NodeSpec, graph: Graph, keys: StateKeys) -> NodeFunction
 
 def _update(values: Mapping[str, Any], goto: str | None, keys: StateKeys, ctx: NodeContext) -> Update:
     kept = keys.kept(values, ctx.new_id)
-    if goto is not None and ERROR in values:
-        kept[ERROR] = values[ERROR]
+    if goto is not None and doc.ERROR in values:
+        kept[doc.ERROR] = values[doc.ERROR]
     return Update(kept, goto, routing_values=keys.dropped(values))
 
 
@@ -300,7 +293,7 @@ def lifecycle(keys: StateKeys) -> Lifecycle:
     """Return the lifecycle of a workflow with these state keys."""
 
     async def accept(value: Any, run: RunContext) -> Mapping[str, Any]:
-        values = input_values(value, TEXT_INPUT, "an input is text or a mapping of state keys")
+        values = input_values(value, doc.TEXT_INPUT, "an input is text or a mapping of state keys")
         return keys.kept(values, run.new_id)
 
     async def update_state(value: Any, run: RunContext) -> Mapping[str, Any]:

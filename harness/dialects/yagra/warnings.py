@@ -10,17 +10,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from string import Formatter
 from typing import Any, Final
 
+from harness.dialects.yagra import model_nodes
 from harness.dialects.yagra.document import ERROR, NEXT, SUBGRAPH, NodeSpec, Workflow
-from harness.dialects.yagra.model_nodes import (
-    OUTPUT_KEY,
-    SCHEMA,
-    ModelParamsError,
-    fill_prompts,
-    model_of,
-    output_key_of,
-    schema_of,
-    templates_of,
-)
 from harness.dialects.yagra.nodes import BUILT_IN, unless_replaced
 from harness.dialects.yagra.prompts import MESSAGES, PROMPT_REF, Params, ResolvedPrompt, first_stray_brace
 from harness.errors import Problem, Span, Unless
@@ -29,10 +20,10 @@ from harness.source.display import did_you_mean, nearest
 from harness.source.document import Document, DocumentPath
 
 _MODEL: Final = "model"
-_PARAMS_OF_MODELS: Final = (PROMPT_REF, _MODEL, OUTPUT_KEY)
+_PARAMS_OF_MODELS: Final = (PROMPT_REF, _MODEL, model_nodes.OUTPUT_KEY)
 _READ: Final[Mapping[str, Sequence[str]]] = {
     "llm": _PARAMS_OF_MODELS,
-    "structured_llm": (*_PARAMS_OF_MODELS, SCHEMA),
+    "structured_llm": (*_PARAMS_OF_MODELS, model_nodes.SCHEMA),
     "streaming_llm": (*_PARAMS_OF_MODELS, "stream"),
     SUBGRAPH: ("workflow_ref",),
 }
@@ -97,16 +88,16 @@ class _NodeWarnings:
         """Yield warnings of params that are invalid whatever the state is."""
         values = self.params.values
         checks: dict[str, Callable[[], object]] = {
-            OUTPUT_KEY: lambda: output_key_of(values),
-            _MODEL: lambda: model_of(values),
-            PROMPT_REF: lambda: templates_of(values),
+            model_nodes.OUTPUT_KEY: lambda: model_nodes.output_key_of(values),
+            _MODEL: lambda: model_nodes.model_of(values),
+            PROMPT_REF: lambda: model_nodes.templates_of(values),
         }
         if self.node.handler == "structured_llm":
-            checks[SCHEMA] = lambda: schema_of(values.get(SCHEMA))
+            checks[model_nodes.SCHEMA] = lambda: model_nodes.schema_of(values.get(model_nodes.SCHEMA))
         for name, check in checks.items():
             try:
                 check()
-            except ModelParamsError as error:
+            except model_nodes.ModelParamsError as error:
                 prompt = self.params.prompt
                 if name == PROMPT_REF and prompt is not None:
                     yield self._refusal(error, prompt.span, "refer to a mapping with system and user")
@@ -131,14 +122,14 @@ class _NodeWarnings:
     def _unfillable(self, prompt: ResolvedPrompt) -> Iterator[Problem]:
         """Yield a warning of the first prompt that cannot be filled, whatever the state is."""
         try:
-            fill_prompts(templates_of(self.params.values), {})
-        except ModelParamsError as error:
+            model_nodes.fill_prompts(model_nodes.templates_of(self.params.values), {})
+        except model_nodes.ModelParamsError as error:
             template = prompt.value.get(error.part)
             names = {name for name, _ in prompt.placeholders()}
             if template is not None and _always_fails(template, names):
                 yield self._refusal(error, prompt.span_of(error.part, first_stray_brace(template)))
 
-    def _refusal(self, error: ModelParamsError, where: Span, hint: str = "") -> Problem:
+    def _refusal(self, error: model_nodes.ModelParamsError, where: Span, hint: str = "") -> Problem:
         text = f"node '{self.node.id}': its handler {self.node.handler} will fail: {error}"
         return self._warning("model-params", text, where, hint)
 
@@ -268,10 +259,10 @@ def _output_keys(workflow: Workflow, document: Document, params: Sequence[Params
         has_prompt = resolved.prompt is not None and isinstance(resolved.prompt.value, dict)
         if not (fields and has_prompt and writes_output_key(workflow, node, resolved)):
             continue
-        key, where = resolved.output_key, ("nodes", index, "params", OUTPUT_KEY)
+        key, where = resolved.output_key, ("nodes", index, "params", model_nodes.OUTPUT_KEY)
         if key not in fields:
             text = f"node '{node.id}': its output_key '{key}' is not in state_schema, so its output is lost"
-            unless = None if OUTPUT_KEY in resolved.values else unless_replaced(node)
+            unless = None if model_nodes.OUTPUT_KEY in resolved.values else unless_replaced(node)
             yield _warning("undeclared-output", text, document, where, did_you_mean(key, fields), unless)
         elif fields[key].is_reduced_list and node.handler in BUILT_IN:
             text = f"node '{node.id}': '{key}' appends lists (reducer: add), and {node.handler} writes none"
@@ -281,7 +272,7 @@ def _output_keys(workflow: Workflow, document: Document, params: Sequence[Params
 
 def writes_output_key(workflow: Workflow, node: NodeSpec, params: Params) -> bool:
     """True if a node writes its output key: it is written in its params, or the default of a model node."""
-    if OUTPUT_KEY in params.values:
+    if model_nodes.OUTPUT_KEY in params.values:
         return True
     return node.handler in BUILT_IN and not workflow.has_conditional_edges(node.id)
 
@@ -313,7 +304,7 @@ def _mapped_outputs(workflow: Workflow, document: Document, params: Sequence[Par
             hint = (
                 f"map a handler of your own that returns {{{key}: [...]}}, and declare it with reducer: add"
             )
-            where = ("nodes", index, "params", OUTPUT_KEY)
+            where = ("nodes", index, "params", model_nodes.OUTPUT_KEY)
             yield _warning("collision", text, document, where, hint, unless_replaced(node))
 
 
