@@ -241,9 +241,13 @@ def tool_lists(
     ]
 
 
-def plain_name(tool: Any) -> str | None:
-    """Return the name of a tool that is written as its name."""
-    return tool if isinstance(tool, str) and tool else None
+def tunables_in(
+    section: str, owners: Sequence[tuple[str, Mapping[str, Any]]], default: float | None = None
+) -> list[Tunable]:
+    """Return the temperatures, then the lists of names of tools, of mappings in a section, by their keys."""
+    found = [each for name, owner in owners for each in temperature(name, owner, (section, name), default)]
+    lists = ((name, (section, name, "tools"), owner.get("tools")) for name, owner in owners)
+    return [*found, *tool_lists(lists, lambda tool: tool if isinstance(tool, str) and tool else None)]
 
 
 def placeholders(value: Any, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:

@@ -48,15 +48,13 @@ def unused_parts(
     """Yield a warning for each unused part; `edges` are all edges of the mesh."""
     mesh, document = mesh_file.mesh, mesh_file.document
     reached = reachable(START, ((edge.source, edge.target) for edge in edges))
-    # After an agent with a narration, the Summarizer may call any agent.
-    goes_anywhere = routing.reads_narrations(mesh) and any(agent.narration for agent in mesh.agents.values())
-    for name in mesh.agents if mesh.entry_points and not goes_anywhere else ():
+    for name in mesh.agents if mesh.entry_points and not routing.narrating(mesh) else ():
         if name not in reached:
             text = f"agent '{name}' can never run: no agent calls it, and no entry point leads to it"
             hint = "name it under `can_call` of an agent, or enter it by `agent` in a scenario"
             yield warning("unreachable-node", text, document.key_span(("agents", name)), hint)
     yield from _check_self_waits(document, edges, joins)
-    llms = {name: agent for name, agent in mesh.agents.items() if isinstance(agent, LLMAgent)}
+    llms = mesh.of(LLMAgent)
     yield from _check_tool_choices(llms, document, agency)
     yield from _check_query_tool(llms, document)
     if agency.is_complete:
@@ -134,9 +132,9 @@ def _check_tools(llms: LLMAgents, document: Document, agency: Agency) -> Iterato
 def vocabulary(parts: MeshParts, document: Document) -> Vocabulary:
     """Return the names of a mesh. Registered tools are included even if no agent is offered them."""
     mesh = parts.mesh
-    llms = {name: agent for name, agent in mesh.agents.items() if isinstance(agent, LLMAgent)}
+    llms = mesh.of(LLMAgent)
     models = [provider_of(agent.model)[1] for agent in llms.values()]
-    narrated = routing.reads_narrations(mesh) and any(agent.narration for agent in mesh.agents.values())
+    narrated = routing.narrating(mesh)
     listed = {tool: (name, at) for name, agent in llms.items() for at, tool in enumerate(agent.tools)}
     tools = [*listed]
     knowledge = [agent.enabled_knowledge for agent in llms.values() if agent.enabled_knowledge is not None]
@@ -153,11 +151,7 @@ def vocabulary(parts: MeshParts, document: Document) -> Vocabulary:
             "server": [*(name for name, _ in servers), *may_ask],
             "mcp": [tool for _, tool in servers],
             "agent": [*(name for name, _ in asked), *may_ask],
-            "script": [
-                name
-                for name, agent in mesh.agents.items()
-                if isinstance(agent, ProgrammaticAgent) and name not in parts.connectors
-            ],
+            "script": [name for name in mesh.of(ProgrammaticAgent) if name not in parts.connectors],
             "retrieval": [each.serviceName for each in knowledge],
         },
         open=is_open,
@@ -236,9 +230,7 @@ def _build_graph(
     starts = routing.start_edges(mesh, document)
     starts.setdefault(entry.name, Edge(START, entry.target))
     edges = (*starts.values(), *(each.edge for name in own for each in own[name]), *escalation_edges(mesh))
-    narrated = [
-        name for name, agent in mesh.agents.items() if agent.narration and routing.reads_narrations(mesh)
-    ]
+    narrated = routing.narrating(mesh)
     # The most concurrent calls of each agent. spec: `parallel`, `max_concurrent`; NOTES 2.4
     at_once = {name: agent.max_concurrent if agent.parallel else 1 for name, agent in mesh.agents.items()}
     return EventGraph(
@@ -260,7 +252,7 @@ def _build_graph(
         goto_anywhere=frozenset(narrated),
         lifecycle=_lifecycle(mesh),
         recursion_limit=MAX_STARTS,
-        may_pause=any(isinstance(agent, HumanAgent) for agent in mesh.agents.values()),
+        may_pause=bool(mesh.of(HumanAgent)),
         warnings=(*mesh_file.warnings, *agency.warnings, *unused_parts(mesh_file, edges, joins, agency)),
         notes=mesh_file.notes,
         import_folders=agency.import_folders,

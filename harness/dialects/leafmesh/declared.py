@@ -17,6 +17,7 @@ from harness.dialects.leafmesh.connector_exchange import mcp_tool
 from harness.dialects.leafmesh.document import Agent, EntryPoint, Fields, HumanAgent, LLMAgent, Mesh, Nested
 from harness.dialects.leafmesh.fields import MCP, Zapier
 from harness.dialects.leafmesh.routing import SUMMARIZER, reads_narrations
+from harness.dialects.leafmesh.routing import SUMMARIZER, narrating
 from harness.graph.effects import ToolSpec
 from harness.graph.model import Declared, Schema
 from harness.units import is_number
@@ -142,7 +143,7 @@ def _results(parts: MeshParts) -> Iterator[tuple[tuple[str, str], Schema]]:
             yield ("agent", name), yields
             if isinstance(connector, MCP | Zapier):
                 yield ("mcp", mcp_tool(connector)), yields
-    if reads_narrations(mesh) and any(agent.narration for agent in mesh.agents.values()):
+    if narrating(mesh):
         yield (
             ("llm", SUMMARIZER),
             object_schema({"next_agents": array_schema({"enum": [*mesh.agents]})}),

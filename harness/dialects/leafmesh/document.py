@@ -6,7 +6,7 @@ spec: "Complete Agent Config Field Reference".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Final, Literal, get_args
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, get_args
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictBool
 from pydantic_core import PydanticCustomError
@@ -238,6 +238,9 @@ AGENT_TYPES: Final[dict[str, type[Agent]]] = {
 """The models of agents, by `agent_type`."""
 
 
+Kind = TypeVar("Kind", bound=Agent)
+
+
 def _with_type(agent: Any) -> Any:
     """Return the agent with its type, `llm` by default."""
     return {"agent_type": "llm", **agent} if isinstance(agent, dict) else agent
@@ -412,6 +415,10 @@ class Mesh(Section, extra="forbid", title="a mesh file"):
     auto_discover: AutoDiscover | None = None
     evolution: Evolution = Field(default_factory=Evolution)
     api: API = Field(default_factory=API)
+
+    def of(self, kind: type[Kind]) -> dict[str, Kind]:
+        """Return the agents of one type, by name."""
+        return {name: agent for name, agent in self.agents.items() if isinstance(agent, kind)}
 
     def entry(self, name: str) -> EntryPoint | None:
         """Return the entry point with this name; the name of an agent enters that agent. NOTES 3.1."""

@@ -89,7 +89,7 @@ def _message(target: EscalationTarget, failed: dict[str, Any], mesh: Mesh) -> HT
 
 def _channel(provider: str, mesh: Mesh) -> Channel:
     """Return the first channel of the provider that a human agent configures, which holds the token."""
-    people = (agent for agent in mesh.agents.values() if isinstance(agent, HumanAgent))
+    people = mesh.of(HumanAgent).values()
     held = (channel for agent in people for name, channel in agent.channels.items() if name == provider)
     return next(held, Channel())
 

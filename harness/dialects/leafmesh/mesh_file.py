@@ -15,14 +15,7 @@ from typing import Any, Final, NamedTuple
 import yaml as pyyaml
 
 from harness.dialects.dialect import Prompt, Tunable
-from harness.dialects.kit.manifest import (
-    Problems,
-    mappings,
-    only_document,
-    plain_name,
-    temperature,
-    tool_lists,
-)
+from harness.dialects.kit.manifest import Problems, mappings, only_document, tunables_in
 from harness.dialects.kit.rules import warning
 from harness.dialects.leafmesh.dialect import EACH, texts
 from harness.dialects.leafmesh.document import Mesh
@@ -352,6 +345,4 @@ def tunables(request: LoadRequest) -> Sequence[Tunable]:
     agents = [
         (str(name), agent) for name, agent in mappings(written) if agent.get("agent_type", "llm") == "llm"
     ]
-    found = [each for name, agent in agents for each in temperature(name, agent, ("agents", name), _DEFAULT)]
-    lists = ((name, ("agents", name, "tools"), agent.get("tools")) for name, agent in agents)
-    return [*found, *tool_lists(lists, plain_name)]
+    return tunables_in("agents", agents, _DEFAULT)

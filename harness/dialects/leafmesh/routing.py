@@ -39,6 +39,11 @@ def reads_narrations(mesh: Mesh) -> bool:
     return mesh.manager.enabled and mesh.manager.can_intervene
 
 
+def narrating(mesh: Mesh) -> list[str]:
+    """Return the agents after which the Summarizer is asked, who may call any other."""
+    return [name for name, agent in mesh.agents.items() if agent.narration and reads_narrations(mesh)]
+
+
 async def recommended_agents(
     mesh: Mesh, name: str, output: Mapping[str, Any], state: State, run: RunContext
 ) -> list[str]:
@@ -128,7 +133,7 @@ def incompletable_joins(name: str, called: Mapping[str, Sequence[str]], parts: M
         more = {
             target for caller, target in targets if target not in held or caller not in joins[target].members
         } - reached
-    if reads_narrations(mesh) and any(mesh.agents[each].narration for each in reached):
+    if not reached.isdisjoint(narrating(mesh)):
         return frozenset()
     return frozenset(joins.keys() - reached)
 

@@ -83,8 +83,8 @@ async def _check_functions(context: AgentContext, document: Document, run: RunCo
         ManifestError: an entry is neither a tool of the agent nor a function of its servers.
     """
     problems = []
-    for id_, node in context.graph.nodes.items():
-        for index, entry in enumerate(node.tools if isinstance(node, doc.LLMNode) else ()):
+    for id_, node in context.graph.of(doc.LLMNode).items():
+        for index, entry in enumerate(node.tools):
             if entry in context.tools.names():
                 continue
             try:
@@ -120,10 +120,8 @@ def _env_name(variable: str) -> str:
 def vocabulary(context: AgentContext) -> Vocabulary:
     """Return the vocabulary of a graph agent, with the agent's own model, which extracts structured output."""
     graph = context.graph
-    asking = [node for node in graph.nodes.values() if isinstance(node, doc.LLMNode)]
-    searching = [id_ for id_, node in graph.nodes.items() if isinstance(node, doc.RagNode)]
-    mapping = [(id_, node) for id_, node in graph.nodes.items() if isinstance(node, doc.MapNode)]
-    spawning = {id_: node.agent for id_, node in graph.nodes.items() if isinstance(node, doc.AgentNode)}
+    asking, searching = list(graph.of(doc.LLMNode).values()), list(graph.of(doc.RagNode))
+    spawning = {id_: node.agent for id_, node in graph.of(doc.AgentNode).items()}
     skilled = [spec.name for spec in SKILL_TOOLS if any(Skills.of(node, graph).names for node in asking)]
     names = context.tools.names_by_kind()
     names["tool"] += skilled
@@ -132,13 +130,14 @@ def vocabulary(context: AgentContext) -> Vocabulary:
             "llm": [*(ModelSettings.of(node, graph).name for node in asking), ModelSettings.of(graph).name],
             **names,
             "agent": list(spawning.values()),
-            "script": [id_ for id_, node in graph.nodes.items() if isinstance(node, doc.ScriptNode)],
+            "script": list(graph.of(doc.ScriptNode)),
             "retrieval": searching,
         },
         inside={
             **{id_: [context.child(agent).nested_graph()] for id_, agent in spawning.items()},
             **{
-                id_: [NestedGraph((id_, node.branch), partial(context.branch, node))] for id_, node in mapping
+                id_: [NestedGraph((id_, node.branch), partial(context.branch, node))]
+                for id_, node in graph.of(doc.MapNode).items()
             },
         },
         outside=[
@@ -195,11 +194,7 @@ def _load(request: LoadRequest, inherited: str | None) -> Graph:
     context = AgentContext(graph, document, request, tools, rules.scripts, env, load)
     edges, routers = edges_and_routers(graph, document)
     pausing = (doc.ApprovalNode, doc.InputNode, doc.AgentNode)
-    scripts = frozenset(
-        id_
-        for id_, node in graph.nodes.items()
-        if isinstance(node, doc.ScriptNode) and id_ not in graph.branches
-    )
+    scripts = frozenset(graph.of(doc.ScriptNode).keys() - graph.branches.keys())
     merging = graph.runs_side_by_side
 
     def function(id_: str, node: doc.NodeSpec) -> NodeFunction:
@@ -261,15 +256,14 @@ def _check_folder(request: LoadRequest) -> None:
 def _with_app_settings(graph: GraphFile, document: Document, request: LoadRequest) -> GraphFile:
     """Return the graph whose rag nodes have the settings of the app that they omit."""
     nodes = dict(graph.nodes)
-    for id_, node in nodes.items():
-        if isinstance(node, doc.RagNode):
-            try:
-                nodes[id_] = node.with_app_settings(request.env)
-            except ValidationError as error:
-                (wrong, *_) = error.errors(include_url=False)
-                variable = doc.APP_SETTINGS[str(wrong["loc"][0])][0]
-                text = f"{variable}, for the rag node '{id_}': {wrong['msg']}; found '{wrong['input']}'"
-                raise ManifestError(Problem("bad-value", text, document.key_span(("nodes", id_)))) from None
+    for id_, node in graph.of(doc.RagNode).items():
+        try:
+            nodes[id_] = node.with_app_settings(request.env)
+        except ValidationError as error:
+            (wrong, *_) = error.errors(include_url=False)
+            variable = doc.APP_SETTINGS[str(wrong["loc"][0])][0]
+            text = f"{variable}, for the rag node '{id_}': {wrong['msg']}; found '{wrong['input']}'"
+            raise ManifestError(Problem("bad-value", text, document.key_span(("nodes", id_)))) from None
     return graph.model_copy(update={"nodes": nodes})
 
 
@@ -278,9 +272,7 @@ def _unbuilt_bases(graph: GraphFile, document: Document, request: LoadRequest) -
 
     spec: "Knowledge base lifecycle".
     """
-    for id_, node in graph.nodes.items():
-        if not isinstance(node, doc.RagNode):
-            continue
+    for id_, node in graph.of(doc.RagNode).items():
         where = document.key_span(("nodes", id_))
         file = f"{id_}.yaml"
         if not is_file_name(file) or file in (MANIFEST, CONFIG):

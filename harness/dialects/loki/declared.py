@@ -16,11 +16,11 @@ from typing import Any, Final
 
 from harness.dialects.dialect import Prompt, Tunable
 from harness.dialects.kit.declared import array_schema, first_read, object_schema
-from harness.dialects.kit.manifest import mappings, only_document, plain_name, temperature, tool_lists
+from harness.dialects.kit.manifest import mappings, only_document, tunables_in
 from harness.dialects.kit.rules import reachable
 from harness.dialects.loki import document as doc
 from harness.dialects.loki.dialect import MANIFEST
-from harness.dialects.loki.document import INITIAL_PROMPT, AgentNode, GraphFile
+from harness.dialects.loki.document import INITIAL_PROMPT, GraphFile
 from harness.dialects.loki.model_nodes import CONFIG, sibling_folder
 from harness.dialects.loki.nodes import AgentContext, valid_lengths
 from harness.dialects.loki.routing import links
@@ -100,8 +100,7 @@ def _script_outputs(graph: doc.GraphFile) -> Mapping[str, Mapping[str, Schema]]:
             for at, key in reads
             if key in unset and at in reachable(id_, edges)
         }
-        for id_, node in graph.nodes.items()
-        if isinstance(node, doc.ScriptNode)
+        for id_ in graph.of(doc.ScriptNode)
     }  # fmt: skip
 
 
@@ -134,12 +133,11 @@ def _of_graph(request: LoadRequest, prefix: str, seen: set[Path]) -> Iterator[Pr
         for field in ("instructions", "prompt"):
             if (text := getattr(node, field, None)) is not None:
                 yield Prompt(f"{prefix}{id_}.{field}", field, text, document.span(("nodes", id_, field)))
-    for node in graph.nodes.values():
-        if isinstance(node, AgentNode):
-            folder = sibling_folder(request, node.agent)
-            if folder is not None and folder not in seen:
-                seen.add(folder)
-                yield from _of_child(request, folder, node.agent, seen)
+    for node in graph.of(doc.AgentNode).values():
+        folder = sibling_folder(request, node.agent)
+        if folder is not None and folder not in seen:
+            seen.add(folder)
+            yield from _of_child(request, folder, node.agent, seen)
 
 
 def _of_child(request: LoadRequest, folder: Path, agent: str, seen: set[Path]) -> Iterator[Prompt]:
@@ -164,6 +162,4 @@ def tunables(request: LoadRequest) -> Sequence[Tunable]:
     default = graph.get("temperature")
     if isinstance(default, bool) or not isinstance(default, int | float):
         default = None
-    found = [tunable for name, node in nodes for tunable in temperature(name, node, ("nodes", name), default)]
-    lists = ((name, ("nodes", name, "tools"), node.get("tools")) for name, node in nodes)
-    return [*found, *tool_lists(lists, plain_name)]
+    return tunables_in("nodes", nodes, default)

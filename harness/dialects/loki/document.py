@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Final, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
@@ -245,6 +245,7 @@ class EndNode(NodeSpec, title="an end node"):
 _Node = AgentNode | ScriptNode | ApprovalNode | InputNode | LLMNode | RagNode | MapNode | EndNode
 NODE_TYPES: Final[tuple[type[NodeSpec], ...]] = get_args(_Node)
 AnyNode = Annotated[_Node, Field(discriminator="type")]
+Kind = TypeVar("Kind", bound=NodeSpec)
 
 
 ReducerName = Literal["append", "extend", "concat", "sum", "max", "min", "merge", "overwrite"]
@@ -285,10 +286,14 @@ class GraphFile(AgentFile, title="a graph agent"):
     start: str
     nodes: dict[str, AnyNode]
 
+    def of(self, kind: type[Kind]) -> dict[str, Kind]:
+        """Return the nodes of one type, by id."""
+        return {id_: node for id_, node in self.nodes.items() if isinstance(node, kind)}
+
     @property
     def branches(self) -> Mapping[str, MapNode]:
         """The map nodes, by the node that each runs for its items."""
-        return {node.branch: node for node in self.nodes.values() if isinstance(node, MapNode)}
+        return {node.branch: node for node in self.of(MapNode).values()}
 
     @property
     def runs_side_by_side(self) -> bool:

@@ -109,7 +109,7 @@ def declared_edges(graph: GraphFile) -> Iterator[DeclaredEdge]:
 def links(graph: GraphFile) -> Iterator[tuple[str, str]]:
     """Yield the static edges, and those from map nodes to the nodes that they run."""
     yield from ((edge.source, edge.target) for edge in declared_edges(graph))
-    yield from ((id_, node.branch) for id_, node in graph.nodes.items() if isinstance(node, MapNode))
+    yield from ((id_, node.branch) for id_, node in graph.of(MapNode).items())
 
 
 def edges_and_routers(graph: GraphFile, document: Document) -> tuple[list[Edge], dict[str, Router]]:

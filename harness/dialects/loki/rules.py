@@ -94,7 +94,7 @@ class GraphRules(Rules):
             yield self.problem("cycle", text, *edge.path, hint=hint)
 
     def _ends(self) -> Iterator[Problem]:
-        if not any(isinstance(node, doc.EndNode) for node in self.graph.nodes.values()):
+        if not self.graph.of(doc.EndNode):
             text = "the graph has no end node: a run would never end"
             yield self.problem("no-end", text, "nodes", key=True)
 
@@ -187,9 +187,8 @@ class GraphRules(Rules):
 
     def tools_of_nodes(self, functions: Functions) -> Iterator[Problem]:
         """Yield the problems of whitelists that depend on the functions of MCP servers, of which some are known."""
-        for id_, node in self.graph.nodes.items():
-            if isinstance(node, doc.LLMNode):
-                yield from self._tools(id_, node, functions)
+        for id_, node in self.graph.of(doc.LLMNode).items():
+            yield from self._tools(id_, node, functions)
 
     def _tools(self, id_: str, node: doc.LLMNode, functions: Functions) -> Iterator[Problem]:
         """Yield an error for each unknown tool, and a warning for each that looks misspelt and may be a function."""

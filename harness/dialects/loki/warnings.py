@@ -64,7 +64,7 @@ class FieldRules(Rules):
 
     def _nodes_that_may_run(self) -> set[str]:
         """Return the nodes reachable from the start: all, if there is a script, whose `_next` may name any node."""
-        if any(isinstance(node, doc.ScriptNode) for node in self.graph.nodes.values()):
+        if self.graph.of(doc.ScriptNode):
             return set(self.graph.nodes)
         return reachable(self.graph.start, links(self.graph))
 
@@ -281,9 +281,8 @@ def written_keys(node: doc.NodeSpec) -> list[str]:
 def _plain_texts(graph: doc.GraphFile) -> Iterator[tuple[DocumentPath, str]]:
     """Yield the texts that are no templates and might be taken for some: initial state and options."""
     yield from _texts(graph.initial_state, ("initial_state",))
-    for id_, node in graph.nodes.items():
-        if isinstance(node, doc.ApprovalNode):
-            yield from _texts(node.options, ("nodes", id_, "options"))
+    for id_, node in graph.of(doc.ApprovalNode).items():
+        yield from _texts(node.options, ("nodes", id_, "options"))
 
 
 def _texts(value: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, str]]:
