@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.engine.pauses import Replay
-from harness.engine.standstill import last_steps
-from harness.errors import RunError
+from harness.engine.standstill import Unending, last_steps
 from harness.graph.events import Arrival, ConcurrencyLimit, Join
 from harness.graph.model import Graph, Node, State
 
@@ -160,17 +159,14 @@ class Activation:
         return names[::-1]
 
 
-class TooManyStarts(RunError):
+class TooManyStarts(Unending):
     """A run that exceeded its limit of node starts. The message names the cycle."""
 
     code = "too-many-starts"
 
     def __init__(self, graph: Graph, limit: int, last: Activation) -> None:
-        self.way = last_steps([[name] for name in last.lineage()], graph)
-        self.span = self.way.closing.span if self.way.closing is not None else None
-        super().__init__(
-            f"graph '{graph.name}' did not come to an end within {limit} starts of nodes; it last {self.way}"
-        )
+        text = f"graph '{graph.name}' did not come to an end within {limit} starts of nodes"
+        super().__init__(text, last_steps([[name] for name in last.lineage()], graph))
 
 
 class Limits:

@@ -107,19 +107,20 @@ ITEMS_WRITTEN: Final = 2_000
 ITEMS_AT_ONCE: Final = 200
 """The same for the largest single value, as a state that doubles in size fills the memory after a few rounds."""
 
-STEPS_KEPT: Final = 200
-"""The number of last steps that are searched for the cycle."""
+
+class Unending(RunError):
+    """A graph that was stopped before it came to an end. `way` has its last steps."""
+
+    def __init__(self, text: str, way: LastSteps) -> None:
+        super().__init__(f"{text}; it last {way}")
+        self.way = way
+        self.span = way.closing.span if way.closing is not None else None
 
 
-class EndlessLoop(RunError):
+class EndlessLoop(Unending):
     """A graph that looped while the virtual clock stood still. `way` has the nodes of the cycle."""
 
     code = "endless-loop"
-
-    def __init__(self, graph: str, way: LastSteps, after: str) -> None:
-        self.way = way
-        self.span = way.closing.span if way.closing is not None else None
-        super().__init__(f"graph '{graph}' does not come to an end: after {after}; it last {way}")
 
 
 class LoopDetector:
@@ -136,7 +137,7 @@ class LoopDetector:
         self._work_before = self._total_work()
         self._rounds: dict[str, int] = {}
         self._number: tuple[int, int] | None = None
-        self._steps: deque[list[str]] = deque(maxlen=STEPS_KEPT)
+        self._steps: deque[list[str]] = deque(maxlen=_SEARCHED)
 
     def enter(self, node: str, number: tuple[int, int]) -> EndlessLoop | None:
         """Count a visit. Return the error that must end the run if the graph is in an endless loop, else None.
@@ -161,7 +162,8 @@ class LoopDetector:
             return None
         way = last_steps(list(self._steps)[:-1], self._graph, self._rounds)
         after = f"{self._rounds[node] - 1} rounds the virtual clock still stands at {self._at:g} s"
-        return EndlessLoop(self._graph.name, way, f"{most} visits it still runs" if is_long else after)
+        after = f"{most} visits it still runs" if is_long else after
+        return EndlessLoop(f"graph '{self._graph.name}' does not come to an end: after {after}", way)
 
     def _total_work(self) -> int:
         """Return all work of the simulation so far, in units of visits."""

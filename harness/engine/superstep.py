@@ -21,14 +21,14 @@ from langsmith import tracing_context
 from harness.engine.context import RunContext
 from harness.engine.pauses import Question, Replay
 from harness.engine.scheduler import People, initial_state, with_partial_updates
-from harness.engine.standstill import LastSteps, last_steps
+from harness.engine.standstill import Unending, last_steps
 from harness.engine.translation import Thread, build, collision_error, field_names, node_names, updating_state
 from harness.engine.visit import follows_all_edges
 from harness.errors import RunError
 from harness.graph.model import START, State
 
 
-class GraphRecursionError(RunError, errors.GraphRecursionError):
+class GraphRecursionError(Unending, errors.GraphRecursionError):
     """A graph that did not end within its recursion limit.
 
     It has the name of LangGraph's error, and is a subclass of it.
@@ -36,21 +36,13 @@ class GraphRecursionError(RunError, errors.GraphRecursionError):
 
     code = "too-many-steps"
 
-    def __init__(self, text: str, way: LastSteps) -> None:
-        self.way = way
-        self.span = way.closing.span if way.closing is not None else None
-        super().__init__(text)
-
 
 def with_last_steps(error: Exception, run: RunContext, supersteps: Iterable[Sequence[str]]) -> Exception:
     """Return an error of LangGraph as it is, but a `GraphRecursionError` as one that names the last steps."""
     if not isinstance(error, errors.GraphRecursionError) or isinstance(error, RunError):
         return error
-    last = last_steps(list(supersteps), run.graph)
-    text = (
-        f"graph '{run.graph.name}' did not come to an end within {run.recursion_limit} steps; it last {last}"
-    )
-    return GraphRecursionError(text, last)
+    text = f"graph '{run.graph.name}' did not come to an end within {run.recursion_limit} steps"
+    return GraphRecursionError(text, last_steps(list(supersteps), run.graph))
 
 
 class _ByReference:
