@@ -18,6 +18,9 @@ from harness.engine.context import NodeContext
 from harness.graph.effects import Effect, HTTPReply, LLMCall, ToolSpec
 from harness.source.models import Mistake, mistaken
 
+# ------------------------------------------------------------------ retry policies
+
+
 _THROTTLED: Final[dict[str, list[str]]] = {"409": [], "429": []}
 _NEVER: Final = (400, 401, 403, 422, 501)
 _STATUS: Final = {"rate_limit": 429, "timeout": 408, "connection": 503, "server_error": 500}
@@ -103,6 +106,9 @@ async def perform_with_retries(effect: Effect, policy: RetryPolicy | None, ctx: 
         return refused.reply
 
 
+# ------------------------------------------------------------------ headers
+
+
 NULL_IS_NONE_GIVEN: Final = BeforeValidator(lambda given: {} if given is None else given)
 
 
@@ -111,6 +117,9 @@ def check_disjoint(headers: Mapping[str, Any] | None, sensitive: Mapping[str, An
     for name in (headers or {}).keys() & sensitive.keys():
         text = f"the header '{name}' is also one of the headers"
         raise mistaken(Mistake(text, ("sensitive_headers", name), code="bad-value"))
+
+
+# ------------------------------------------------------------------ databases
 
 
 class OracleConnection(Component, title="a connection to an Oracle database"):
@@ -142,6 +151,9 @@ class TlsPostgresDatabaseConnectionConfig(PostgresConnection, title="a TlsPostgr
     sslcert: str | None = None
     sslrootcert: str | None = None
     sslcrl: str | None = None
+
+
+# ------------------------------------------------------------------ OCI
 
 
 class OciClientConfig(Component, title="an OCI client configuration"):
@@ -176,6 +188,9 @@ class OciClientConfigWithResourcePrincipal(OciClientConfig, title="an OciClientC
     """Authentication as a resource principal. spec: "OciClientConfigWithResourcePrincipal"."""
 
     auth_type: Literal["RESOURCE_PRINCIPAL"] = "RESOURCE_PRINCIPAL"
+
+
+# ------------------------------------------------------------------ authentication of transports
 
 
 class OAuthEndpoints(BaseModel, extra="forbid", strict=True, title="endpoints"):
@@ -218,6 +233,9 @@ class OAuthConfig(AuthConfig, title="an OAuthConfig"):
     scope_policy: Literal["use_challenge_or_supported", "fixed"] | None = None
     pkce: PKCEPolicy | None = None
     resource: str | None = None
+
+
+# ------------------------------------------------------------------ transports of MCP servers
 
 
 class SessionParameters(BaseModel, extra="allow", strict=True, title="session parameters"):
@@ -295,6 +313,9 @@ class StreamableHTTPmTLSTransport(
     StreamableHTTPTransport, MutualTLSTransport, title="a StreamableHTTPmTLSTransport"
 ):
     """A streamable HTTP transport with mutual TLS. spec: "Streamable HTTP Transport with mTLS"."""
+
+
+# ------------------------------------------------------------------ LLMs
 
 
 def _integral(value: Any) -> Any:

@@ -28,6 +28,9 @@ from harness.graph.http_call import http_call
 from harness.graph.to_json import to_json
 from harness.source.models import describe
 
+# ------------------------------------------------------------------ confirmation by the user
+
+
 _APPROVE: Final = "approve"
 _REJECT: Final = "reject"
 
@@ -72,6 +75,9 @@ def _decision(tool: tools.Tool, answer: Any) -> Mapping[str, Any]:
     raise BadDecision(f"the {tool}: expected the decision {wanted}; found {describe(answer)}")
 
 
+# ------------------------------------------------------------------ requests
+
+
 class UrlNotAllowed(HarnessError):
     """A request to a URL that the allow list does not have."""
 
@@ -114,6 +120,9 @@ async def perform(component: tools.RemoteCall, values: Mapping[str, Any], ctx: N
     if reply.status >= 400:
         ctx.warn(f"{component}: {call.args['method']} {call.name} answered {reply.status}")
     return reply.text if reply.json is None else reply.json
+
+
+# ------------------------------------------------------------------ calls
 
 
 def spec_of(tool: tools.Tool) -> ToolSpec:
@@ -249,6 +258,9 @@ def outputs_of(tool: tools.Tool, returned: Any) -> dict[str, Any]:
 def as_text_for_model(returned: Any) -> str:
     """Return the result of a tool as text for a model."""
     return "\n".join(returned.blocks) if isinstance(returned, TextBlocks) else as_text(returned)
+
+
+# ------------------------------------------------------------------ toolboxes
 
 
 class ToolboxMismatch(HarnessError):

@@ -124,6 +124,9 @@ def load_hook(hook: Any, request: LoadRequest) -> Any:
         raise ManifestError(Problem("import", error.message, place, error.hint)) from None
 
 
+# ------------------------------------------------------------------ problems, and inputs
+
+
 class Problems:
     """The problems of a manifest collected so far. `errors` refuse it, `warnings` do not."""
 
@@ -191,6 +194,9 @@ def warn_dropped_inputs(names: Iterable[str], known: Iterable[str], why: str, ru
         run.warn(f"input '{name}' is dropped: {why}" + (f" ({hint})" if hint else ""))
 
 
+# ------------------------------------------------------------------ tunables
+
+
 ToolName = Callable[[Any], str | None]
 """A function from a tool as written to its name; None if it has none."""
 
@@ -248,6 +254,9 @@ def tunables_in(
     found = [each for name, owner in owners for each in temperature(name, owner, (section, name), default)]
     lists = ((name, (section, name, "tools"), owner.get("tools")) for name, owner in owners)
     return [*found, *tool_lists(lists, lambda tool: tool if isinstance(tool, str) and tool else None)]
+
+
+# ------------------------------------------------------------------ placeholders in texts
 
 
 def placeholders(value: Any, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:

@@ -173,6 +173,9 @@ def _misspelt_keys(document: Document) -> Iterator[Problem]:
             )
 
 
+# ------------------------------------------------------------------ the members of the dialect
+
+
 name = "langgraph"
 title = "LangGraph apps (langgraph.json, or an object of a module)"
 yaml: Version = "1.2"

@@ -44,6 +44,9 @@ _HARMLESS: Final = 3  # characters; values up to this length are not treated as 
 _LOADER: Final[Any] = getattr(pyyaml, "CSafeLoader", pyyaml.SafeLoader)
 
 
+# ------------------------------------------------------------------ variables
+
+
 class Environment:
     """The variables that a mesh file may use. `names` are the variables found so far, in order."""
 
@@ -176,6 +179,9 @@ def _tokens(text: str) -> list[tuple[int, int]]:
     return tokens
 
 
+# ------------------------------------------------------------------ the mesh
+
+
 _WHAT: Final = "a LeafMesh mesh"
 
 
@@ -271,6 +277,9 @@ def _default_entry(mesh: Mesh, document: Document) -> Iterator[Problem]:
         mesh.entry_points = []
 
 
+# ------------------------------------------------------------------ its scenarios, evolution, prompts and tunables
+
+
 def scenarios(request: LoadRequest) -> Sequence[Document]:
     """Return `evolution.test_scenarios` as scenario documents. spec: "`test_scenarios` — Scenario Dict Fields".
 
@@ -317,7 +326,7 @@ def prompts(request: LoadRequest) -> list[Prompt]:
     Raises:
         ManifestError: the file cannot be parsed, or `agents` is not a mapping.
     """
-    document = only_document(request, what="a LeafMesh mesh", yaml="templated")
+    document = only_document(request, what=_WHAT, yaml="templated")
     agents = document.value.get("agents", {}) if isinstance(document.value, dict) else document.value
     if not isinstance(agents, dict):
         text = f"agents: expected a mapping, found {describe(agents)}"
@@ -340,7 +349,7 @@ def tunables(request: LoadRequest) -> Sequence[Tunable]:
     Raises:
         ManifestError: the file cannot be parsed.
     """
-    document = only_document(request, what="a LeafMesh mesh", yaml="templated")
+    document = only_document(request, what=_WHAT, yaml="templated")
     written = document.value.get("agents") if isinstance(document.value, dict) else None
     agents = [
         (str(name), agent) for name, agent in mappings(written) if agent.get("agent_type", "llm") == "llm"

@@ -117,6 +117,9 @@ def _shape(steps: Sequence[Sequence[str]]) -> Schema:
     return object_schema({part: _shape(rests) for part, rests in parts.items()})
 
 
+# ------------------------------------------------------------------ prompts and tunables
+
+
 def prompts(request: LoadRequest) -> list[Prompt]:
     """Return the prompts in the order of the nodes, then those of the agents they spawn, each agent once.
 

@@ -108,14 +108,6 @@ _PROTOCOL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _HINT: Final = "documents are files, folders, and addresses with http or https"
 
 
-@dataclass(frozen=True)
-class Source:
-    """The text of one document. `path` is its citation: the path as written, extended below a folder."""
-
-    path: str
-    text: str
-
-
 def has_protocol(written: str) -> bool:
     """True if a document is an address or a loader-protocol path, and not a file or folder."""
     return _PROTOCOL.match(written) is not None
@@ -123,7 +115,7 @@ def has_protocol(written: str) -> bool:
 
 async def read_documents(
     written: list[str], spans: list[Span], request: LoadRequest, http: HTTPClient
-) -> list[Source]:
+) -> list[Chunk]:
     """Read documents in the order in which they are named, those of a folder sorted by path; each once.
 
     Args:
@@ -135,31 +127,29 @@ async def read_documents(
     Raises:
         ManifestError: a document cannot be read. The error has its location.
     """
-    found: dict[str, Source] = {}
+    found: dict[str, Chunk] = {}
     for name, where in zip(written, spans, strict=True):
         try:
-            async for source in _sources(name, where, request, http):
-                found.setdefault(source.path, source)
+            async for each in _sources(name, where, request, http):
+                found.setdefault(each.source, each)
         except UnreadableDocument as error:
             raise _refusal(str(error), where) from None
     return list(found.values())
 
 
-async def _sources(
-    written: str, where: Span, request: LoadRequest, http: HTTPClient
-) -> AsyncIterator[Source]:
+async def _sources(written: str, where: Span, request: LoadRequest, http: HTTPClient) -> AsyncIterator[Chunk]:
     protocol = _PROTOCOL.match(written)
     if protocol is not None and protocol[1].lower() in ("http", "https"):
-        yield Source(written, await _fetch(written, http))
+        yield Chunk(written, await _fetch(written, http))
     elif protocol is not None:
         raise _refusal(f"'{written}': loader-protocol paths are not supported", where, _HINT)
     elif os.path.isdir((request.base_path or Path()) / written):
         folder = request.resolve_folder(written, where)
         for path in folder.files:
             cited = f"{written.rstrip('/') or '/'}/{path.relative_to(folder.path).as_posix()}"
-            yield Source(cited, _file_text(path, cited))
+            yield Chunk(cited, _file_text(path, cited))
     else:
-        yield Source(written, _file_text(request.resolve(written, where), written))
+        yield Chunk(written, _file_text(request.resolve(written, where), written))
 
 
 def _file_text(path: Path, cited: str) -> str:
@@ -197,7 +187,7 @@ def _refusal(text: str, where: Span, hint: str = "") -> ManifestError:
     return ManifestError(Problem("document", text, where, hint))
 
 
-def split_documents(sources: Iterable[Source], size: int, overlap: int) -> list[Chunk]:
+def split_documents(documents: Iterable[Chunk], size: int, overlap: int) -> list[Chunk]:
     """Split documents into chunks of at most `size` characters, in order.
 
     Each chunk repeats up to `overlap` characters of the one before, at most `size`. Chunks end between paragraphs if
@@ -208,7 +198,7 @@ def split_documents(sources: Iterable[Source], size: int, overlap: int) -> list[
     """
     splitters = import_extra("langchain_text_splitters", "rag", "to cut documents into chunks")
     splitter = splitters.RecursiveCharacterTextSplitter(chunk_size=size, chunk_overlap=overlap)
-    return [Chunk(source.path, text) for source in sources for text in splitter.split_text(source.text)]
+    return [Chunk(whole.source, text) for whole in documents for text in splitter.split_text(whole.text)]
 
 
 CLIENT: Final = "openai"

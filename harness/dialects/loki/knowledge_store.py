@@ -121,7 +121,7 @@ Vector = array
 
 @dataclass(frozen=True)
 class Chunk:
-    """A part of a document. `source` is the path by which the document is cited."""
+    """A document or a part of it. `source` is its citation: the path as written, extended below a folder."""
 
     source: str
     text: str
