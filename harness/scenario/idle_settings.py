@@ -42,13 +42,13 @@ def idle_settings(settings: Settings, environment: Mapping[str, str] | None = No
     file = _File(settings)
     found = list(file.misnamed_tables())
     for key, rule in _RULES.items():
-        found += [file.problem(key, *finding) for finding in rule(settings)]
+        found += [file.problem_at(key, *finding) for finding in rule(settings)]
     # A variable that is missing offline may exist where runs are recorded.
     variables = {*environment, *settings.env}
     for glob in settings.secrets:
         if not any(fnmatchcase(name, glob) for name in variables):
             text = f"'{glob}' in 'secrets' matches no variable of this process"
-            found.append(file.problem("secrets", text, _other_case(glob, variables), "note"))
+            found.append(file.problem_at("secrets", text, _other_case(glob, variables), "note"))
     return found
 
 
@@ -60,7 +60,7 @@ def misspelt_prices(settings: Settings, models: Collection[str]) -> Iterator[Pro
     for model in own:
         if model not in models and (meant := nearest(model, free, cutoff=_NEAR)):
             text = f"the price of '{model}' is of no model that was checked, and '{meant}' has none"
-            yield _File(settings).problem(f'"?{re.escape(model)}"?', text, f"did you mean '{meant}'?")
+            yield _File(settings).problem_at(f'"?{re.escape(model)}"?', text, f"did you mean '{meant}'?")
 
 
 def warnings_of_project(folder: Path) -> list[str]:
@@ -155,7 +155,7 @@ class _File:
         hint = f"did you mean [tool.{_TABLE}]?"
         return Problem("idle-setting", text, self._span(rf"\[{re.escape(name)}[].]"), hint, "warning")
 
-    def problem(self, key: str, text: str, hint: str, severity: Severity = "warning") -> Problem:
+    def problem_at(self, key: str, text: str, hint: str, severity: Severity = "warning") -> Problem:
         """Return the problem with a setting, at its line if the file has it."""
         return Problem("idle-setting", text, self._span(rf"(?:tool\.harness\.)?{key}\s*="), hint, severity)
 

@@ -15,9 +15,8 @@ TAKE_A_CODE = {
     "Problem",
     "Flaw",
     "one_flaw",
-    "_problem",
-    "self.problem",
-    "self._of_agent.problem",
+    "known_name",
+    "problem",
     "warning",
     "_warning",
     "warn",
@@ -25,7 +24,7 @@ TAKE_A_CODE = {
     "_refuse",
     "refusing",
 }
-"""Functions and classes whose first argument is a code. It is the third one of `Rules.known`."""
+"""Functions and classes whose first argument is a code."""
 GIVES_A_CODE = "_code_message_hint"
 """`harness.source.models._code_message_hint` returns one, with a message and a hint."""
 
@@ -37,12 +36,10 @@ def codes_in(tree: ast.AST) -> Iterator[ast.expr | None]:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             yield node.value if [ast.unparse(target) for target in targets] == ["code"] else None
         elif isinstance(node, ast.Call):
-            called = ast.unparse(node.func)
-            args = node.args
-            if called == "partial":
-                called, args = ast.unparse(args[0]), args[1:]
-            name = called.rpartition(".")[2]
-            yield from args[:1] if {called, name} & TAKE_A_CODE else args[2:3] if name == "known" else ()
+            called, *args = node.func, *node.args
+            if isinstance(called, ast.Name) and called.id == "partial":
+                called, *args = args
+            yield from args[:1] if ast.unparse(called).rpartition(".")[2] in TAKE_A_CODE else ()
             yield from (keyword.value for keyword in node.keywords if keyword.arg == "code")
         elif isinstance(node, ast.Dict):
             yield from (value for key, value in zip(node.keys, node.values, strict=True) if _is_code(key))

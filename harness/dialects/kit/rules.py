@@ -40,12 +40,12 @@ class Rules:
         """Return a warning of the value at a path; with `key`, of its key."""
         return self.problem(code, text, *path, hint=hint, key=key, severity="warning")
 
-    def known(
+    def known_name(
         self,
-        name: Any,
-        names: Collection[Any],
         code: str,
         text: str,
+        name: Any,
+        names: Collection[Any],
         *path: str | int,
         severity: Severity = "error",
     ) -> Iterator[Problem]:

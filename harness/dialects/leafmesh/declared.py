@@ -16,7 +16,6 @@ from harness.dialects.leafmesh.agency import MeshParts
 from harness.dialects.leafmesh.connector_exchange import mcp_tool
 from harness.dialects.leafmesh.document import Agent, EntryPoint, Fields, HumanAgent, LLMAgent, Mesh, Nested
 from harness.dialects.leafmesh.fields import MCP, Zapier
-from harness.dialects.leafmesh.routing import SUMMARIZER, reads_narrations
 from harness.dialects.leafmesh.routing import SUMMARIZER, narrating
 from harness.graph.effects import ToolSpec
 from harness.graph.model import Declared, Schema

@@ -216,7 +216,7 @@ class References(Rules):
         yield from self._check_agents("the escalation target's agent", *_ESCALATION, "agent")
         for path, name in texts(self.document.value, *_ESCALATION, "entry_point"):
             text = f"the escalation target's entry_point: there is no entry point '{name}'"
-            yield from self.known(name, self.entry_points, "unknown-entry-point", text, *path)
+            yield from self.known_name("unknown-entry-point", text, name, self.entry_points, *path)
         yield from self._check_test_scenarios()
         yield from self._check_waits()
         yield from self._check_conditions()
@@ -235,14 +235,14 @@ class References(Rules):
             if isinstance(name, str) and name not in self.agents:
                 text = f"a test scenario enters '{name}', which is neither an entry point nor an agent"
                 place = (*path, "entry_point")
-                yield from self.known(
-                    name, self.entry_points, "unknown-entry-point", text, *place, severity="warning"
+                yield from self.known_name(
+                    "unknown-entry-point", text, name, self.entry_points, *place, severity="warning"
                 )
 
     def _check_agents(self, what: str, *pattern: Any) -> Iterator[Problem]:
         for path, name in texts(self.document.value, *pattern):
-            yield from self.known(
-                name, self.agents, "unknown-agent", f"{what}: there is no agent '{name}'", *path
+            yield from self.known_name(
+                "unknown-agent", f"{what}: there is no agent '{name}'", name, self.agents, *path
             )
 
     def _check_waits(self) -> Iterator[Problem]:

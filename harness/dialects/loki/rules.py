@@ -72,7 +72,7 @@ class GraphRules(Rules):
     def _targets(self) -> Iterator[Problem]:
         for edge in self.edges:
             text = f"{_edge_text(edge)} must be the id of a node, and there is no node '{edge.target}'"
-            yield from self.known(edge.target, self.graph.nodes, "unknown-node", text, *edge.path)
+            yield from self.known_name("unknown-node", text, edge.target, self.graph.nodes, *edge.path)
 
     def _cycles(self) -> Iterator[Problem]:
         """Yield an error for each cycle of static edges, and remove an edge of it, until no cycle is left."""
@@ -105,7 +105,7 @@ class GraphRules(Rules):
             text = (
                 f"the branch of node '{id_}' must be the id of a node, and there is no node '{node.branch}'"
             )
-            yield from self.known(node.branch, self.graph.nodes, "unknown-node", text, *where)
+            yield from self.known_name("unknown-node", text, node.branch, self.graph.nodes, *where)
             return
         if not isinstance(branch, doc.LLMNode | doc.AgentNode | doc.RagNode | doc.ScriptNode):
             text = (
@@ -144,12 +144,12 @@ class GraphRules(Rules):
         for index, skill in enumerate(node.enabled_skills or () if known is not None else ()):
             text = f"node '{id_}': '{skill}' is none of the enabled_skills of the graph"
             path = ("nodes", id_, "enabled_skills", index)
-            yield from self.known(skill, known or (), "unknown-skill", text, *path)
+            yield from self.known_name("unknown-skill", text, skill, known or (), *path)
 
     def _options(self, id_: str, node: doc.ApprovalNode) -> Iterator[Problem]:
         for index, option in enumerate(node.options):
             text = f"node '{id_}': the option '{option}' has no route"
-            yield from self.known(option, node.routes, "no-route", text, "nodes", id_, "options", index)
+            yield from self.known_name("no-route", text, option, node.routes, "nodes", id_, "options", index)
 
     def _script(self, id_: str, node: doc.ScriptNode) -> Iterator[Problem]:
         try:

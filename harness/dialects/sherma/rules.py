@@ -143,7 +143,7 @@ class AgentRules(Rules):
                 if node.args.llm
                 else ("default_llm",)
             )
-            yield from self._of_manifest.known(reference.id, llms, "unknown-llm", text, *path, "id")
+            yield from self._of_manifest.known_name("unknown-llm", text, reference.id, llms, *path, "id")
 
     def tool_binding(self) -> Iterator[Problem]:
         """The dynamic flags are mutually exclusive. spec: "Tool binding modes"."""
@@ -169,11 +169,11 @@ class AgentRules(Rules):
                 continue
             for number, bound in enumerate(chosen if isinstance(chosen, list) else ()):
                 text = f"sub-agent '{bound.id}' is not declared in 'sub_agents'"
-                yield from self.known(bound.id, declared, "unknown-agent", text, *path, number, "id")
+                yield from self.known_name("unknown-agent", text, bound.id, declared, *path, number, "id")
         for at, node in self._of_type("call_agent"):
             called, path = node.args.agent, ("nodes", at, "args", "agent")
             text = f"agent '{called.id}' of node '{node.name}' is not declared in 'sub_agents'"
-            yield from self.known(called.id, declared, "unknown-agent", text, *path, "id")
+            yield from self.known_name("unknown-agent", text, called.id, declared, *path, "id")
             versions = [sub.version for sub in self.manifest.sub_agents if sub.id == called.id]
             if versions and find_version(versions, called.version) is None:
                 text = f"agent '{called.id}' has no version '{called.version}'"
