@@ -68,9 +68,9 @@ def name_matches(pattern: str, name: str, *, in_parts: bool) -> bool:
 def last_part_matches(pattern: str, name: str) -> bool:
     """True if the name matches the glob, which may leave out parts before the last one.
 
-    `model` matches `tools/searcher/model`, and so does `tools/model`.
+    `model` matches `tools/searcher/model`, and so do `tools/model` and `tools*`.
     """
     before = pattern.count("/")
     parts = name.split("/")
     shorter = "/".join([*parts[:before], parts[-1]]) if len(parts) > before + 1 else name
-    return glob_matches(pattern, shorter) or (before > 0 and shorter != name and glob_matches(pattern, name))
+    return glob_matches(pattern, shorter) or (shorter != name and glob_matches(pattern, name))

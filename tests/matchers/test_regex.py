@@ -88,6 +88,9 @@ def test_patterns_of_property_names_are_searched_in_linear_time_too() -> None:
         ("tools/searcher", "tools/searcher/model", False),
         ("tools/model", "model", False),
         ("tools/model", "tools/model", True),
+        ("deepseek*", "deepseek-ai/DeepSeek-V3", True),
+        ("Deep*", "deepseek-ai/DeepSeek-V3", True),
+        ("seek*", "deepseek-ai/DeepSeek-V3", False),
     ],
 )
 def test_a_pattern_may_leave_out_parts_of_a_name_before_the_last(pattern: str, name: str, fits: bool) -> None:

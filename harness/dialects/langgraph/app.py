@@ -66,9 +66,21 @@ class _WithKeys(os._Environ):  # type: ignore[type-arg]
             value: str = super().__getitem__(name)
             return value
         except KeyError:
-            if _KEY.search(name) or (_ANY_KEY.search(name) and _read_by_user()):
+            if name not in _removed and (_KEY.search(name) or (_ANY_KEY.search(name) and _read_by_user())):
                 return DUMMY
             raise
+
+    def __delitem__(self, name: str) -> None:
+        _removed.add(name)
+        try:
+            super().__delitem__(name)
+        except KeyError:
+            if not (_KEY.search(name) or _ANY_KEY.search(name)):
+                raise
+
+
+_removed: Final[set[str]] = set()
+"""The variables that the app itself removed: these have no dummy value."""
 
 
 def _read_by_user() -> bool:
@@ -154,6 +166,8 @@ def entered(folders: tuple[str, ...], environment: Mapping[str, str], *, offline
     finally:
         builtins.open, io.open = opening
         os.environ.__class__ = kind
+        if kind is not _WithKeys:
+            _removed.clear()
         sys.path[:] = path
         for name, value in before.items():
             if value is None:
@@ -226,7 +240,7 @@ def import_error(target: Target, error: BaseException, named_at: Span | None) ->
         if beside := _folder_of(package, target):
             hint = _of_missing(beside, error.name)
         elif installed:
-            hint = f"the app requires another version: pip install --upgrade {packages}"
+            hint = f"the app requires another version of {packages}, newer or older: see what it asks for"
         else:
             hint = f"install what the app requires, such as: pip install {packages}"
     elif (refused := _refused(error)) is not None:

@@ -441,6 +441,23 @@ def test_a_file_of_variables_is_not_read_and_others_are(run_app: RunApp) -> None
     assert outcome.passed, outcome.checks
 
 
+def test_a_key_that_the_app_removes_is_not_there(run_app: RunApp) -> None:
+    app = """
+        import os
+
+        os.environ.pop("TRACING_API_KEY", None)
+        del os.environ["OTHER_TOKEN"]
+
+        def agent(input):
+            return [os.environ.get(name) for name in ("TRACING_API_KEY", "OTHER_TOKEN", "MY_API_KEY")]
+    """
+    scenarios = (
+        "manifest: app.py:agent\nscenarios: [{name: it, input: hi, expect: {output: [null, null, replayed]}}]"
+    )
+    (outcome,) = run_app(scenarios, {"app.py": app}).values()
+    assert outcome.passed, outcome.checks
+
+
 @pytest.mark.parametrize(
     "read",
     ["open(path).read()", "io.open(str(path), 'r').read()", "path.read_text()", "path.read_bytes().decode()"],
