@@ -23,7 +23,7 @@ _COMPARED: Final = (str, int, float)
 
 @dataclass(eq=False)
 class _StubState:
-    """A stub and its uses.
+    """A stub and its uses, the last of them by the node `used_by`.
 
     `undecided` is the reason why its `when` could not be evaluated, "" once it could. `other_type` names an argument
     that has another type in a call, which the stub would else answer.
@@ -31,6 +31,7 @@ class _StubState:
 
     stub: AnyStub
     used: int = 0
+    used_by: str = ""
     undecided: str | None = None
     other_type: str = ""
 
@@ -104,6 +105,7 @@ class StubList:
                 item.note(request)
                 if fits:
                     item.used += 1
+                    item.used_by = effect.node
                     if not item.has_uses_left:
                         del self._left[at]
                     return item.stub
@@ -134,7 +136,8 @@ class StubList:
         for position, item in enumerate(self._states):
             reasons = list(request.reasons_against(item.stub))
             if not item.has_uses_left:
-                reasons.append(f"it was used up ({item.used} of {item.stub.uses})")
+                by = f" by {item.used_by}" if not reasons and item.used_by != effect.node else ""
+                reasons.append(f"it was used up ({item.used} of {item.stub.uses}){by}")
             ranked.append((len(reasons), position, item.stub, reasons))
         if not ranked:
             return None

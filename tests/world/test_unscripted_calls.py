@@ -34,6 +34,13 @@ def test_an_unscripted_call_shows_the_request_and_why_the_nearest_stub_did_not_m
     assert 'request.prompt == "bye" is False' in text
 
 
+def test_a_stub_that_another_node_used_up_is_told_with_that_node() -> None:
+    world = ScriptedWorld(replies(reply("outer", node="model")))
+    ask(world, llm(node="tools/searcher/model"))
+    with pytest.raises(UnscriptedCall, match=r"it was used up \(1 of 1\) by tools/searcher/model\n"):
+        ask(world, llm(node="model"))
+
+
 def test_an_unscripted_tool_suggests_the_name_that_was_meant() -> None:
     world = ScriptedWorld(world_spec(tools={"weather": []}))
     with pytest.raises(UnscriptedCall, match="did you mean 'weather'"):

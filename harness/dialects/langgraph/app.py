@@ -15,7 +15,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, wraps
 from importlib.metadata import PackageNotFoundError, version
@@ -38,6 +38,8 @@ _POINT: Final = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 """A PNG file with one point."""
+_MOST_UNSET: Final = 3
+"""The most variables that are suggested where an import fails for a reason that does not name one."""
 _LEVELS_UP: Final = 4
 """The folders around an app in which a package is looked for that it cannot import."""
 _ANY_KEY: Final = re.compile(r"_(?:KEY|TOKEN|SECRET)$")
@@ -70,6 +72,13 @@ class _WithKeys(os._Environ):  # type: ignore[type-arg]
                 return DUMMY
             raise
 
+    def get(self, name: str, default: Any = None) -> Any:
+        value = super().get(name, default)
+        if value is None and origin(reader := _reader()) is USER:
+            _unset.pop(name, None)
+            _unset[name] = reader
+        return value
+
     def __delitem__(self, name: str) -> None:
         _removed.add(name)
         try:
@@ -83,11 +92,22 @@ _removed: Final[set[str]] = set()
 """The variables that the app itself removed: these have no dummy value."""
 
 
+_unset: Final[dict[str, str]] = {}
+"""The variables that the app's code read in vain, without a default, each with the last file that did."""
+
+
 def _read_by_user() -> bool:
+    return origin(_reader()) is USER
+
+
+def _reader() -> str:
+    """Return the file whose code reads a variable, by whatever functions of Python."""
     caller = sys._getframe(2)
-    while caller.f_back is not None and origin(caller.f_code.co_filename) is PYTHON:
+    while caller.f_back is not None and (
+        caller.f_code.co_filename == __file__ or origin(caller.f_code.co_filename) is PYTHON
+    ):
         caller = caller.f_back
-    return origin(caller.f_code.co_filename) is USER
+    return caller.f_code.co_filename
 
 
 def _give_keys(settings: ModuleType) -> None:
@@ -168,6 +188,7 @@ def entered(folders: tuple[str, ...], environment: Mapping[str, str], *, offline
         os.environ.__class__ = kind
         if kind is not _WithKeys:
             _removed.clear()
+            _unset.clear()
         sys.path[:] = path
         for name, value in before.items():
             if value is None:
@@ -254,15 +275,33 @@ def import_error(target: Target, error: BaseException, named_at: Span | None) ->
             if names[1:]
             else f"the variable {names[0]} is not set"
         )
-        hint = f"set them in the scenario: env: {{{', '.join(f'{name}: …' for name in names)}}}"
+        hint = f"set them in the scenario: {_env_of(names)}"
     elif isinstance(error, KeyError) and _reads_environment(error):
         why = f"the variable {error.args[0]} is not set"
-        hint = f"set it in the scenario: env: {{{error.args[0]}: …}}"
+        hint = f"set it in the scenario: {_env_of([error.args[0]])}"
     elif isinstance(error, ImportError) and "relative import" in str(error):
         hint = "name the module instead of the file: package.module:object"
+    elif not isinstance(error, ImportError | SyntaxError) and (names := _read_in_vain(error)):
+        hint = f"it reads variables that are not set; where it needs them: {_env_of(names)}"
     text = f"{target.shown} cannot be imported: {why}" + (f" ({chain})" if chain else "")
     at = Span(frames[-1]["file"], frames[-1]["line"], 1) if frames else named_at
     return ManifestError(Problem("import", text, at, hint))
+
+
+def _env_of(names: Sequence[str]) -> str:
+    """Return what sets variables."""
+    options = " ".join(f"--env {name}=…" for name in names)
+    return f"env: {{{', '.join(f'{name}: …' for name in names)}}}, or {options}"
+
+
+def _read_in_vain(error: BaseException) -> list[str]:
+    """Return the last variables that are not set of those which the file that failed has read."""
+    files = [
+        file
+        for frame, _ in traceback.walk_tb(error.__traceback__)
+        if origin(file := frame.f_code.co_filename) is USER
+    ]
+    return [name for name, reader in _unset.items() if files and reader == files[-1]][-_MOST_UNSET:]
 
 
 def _of_missing(root: Path, module: str) -> str:

@@ -338,6 +338,29 @@ def test_a_module_of_a_namespace_package_is_installed_by_the_name_of_both(run_ap
     assert "pip install shelf-large-books" in str(outcome.observed.error)
 
 
+def test_a_variable_that_an_import_reads_in_vain_is_told_where_it_fails(run_app: RunApp) -> None:
+    files = {
+        "other.py": "import os\nOTHER = os.getenv('OTHER')\n",
+        "agent.py": """
+            import os
+            import other
+
+            SIZE, KIND = os.getenv("SIZE", "small"), os.environ.get("MODEL_KIND")
+            MODEL = KIND.upper()
+        """,
+    }
+    (outcome,) = run_app("manifest: agent.py:agent\nscenarios: [{name: it, input: hi}]", files).values()
+    assert "it reads variables that are not set; where it needs them: env: {MODEL_KIND: …}, or --env" in str(
+        outcome.observed.error
+    )
+
+
+def test_a_module_that_an_installed_package_lacks_may_be_in_an_older_one(run_app: RunApp) -> None:
+    files = {"agent.py": "import langchain_core.gone\n"}
+    (outcome,) = run_app("manifest: agent.py:agent\nscenarios: [{name: it, input: hi}]", files).values()
+    assert "the app requires another version of langchain-core, newer or older" in str(outcome.observed.error)
+
+
 @declarative
 def test_an_app_has_its_own_modules_after_a_suite_with_modules_of_the_same_names(
     run_app: RunApp, tmp_path: Path
