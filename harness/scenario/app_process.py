@@ -352,6 +352,7 @@ def _fork(ours: Connection) -> int:
     if not child:
         _is_inside = True
         keep_warnings_warnings()
+        sys.argv = [""]  # those of the command are not the app's, which does the same in each command
         ours.close()
         for app in _apps.values():
             app.connection.close()

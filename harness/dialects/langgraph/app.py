@@ -179,6 +179,7 @@ def enter(folders: tuple[str, ...], environment: Mapping[str, str], *, offline: 
 def entered(folders: tuple[str, ...], environment: Mapping[str, str], *, offline: bool) -> Iterator[None]:
     """Make this process that of an app inside. What its code sets itself stays."""
     kind, path, opening = os.environ.__class__, list(sys.path), (builtins.open, io.open)
+    arguments, sys.argv = sys.argv, [""]
     before = {name: os.environ.get(name) for name in (*_QUIET, *environment)}
     enter(folders, environment, offline=offline)
     try:
@@ -190,6 +191,7 @@ def entered(folders: tuple[str, ...], environment: Mapping[str, str], *, offline
             _removed.clear()
             _unset.clear()
         sys.path[:] = path
+        sys.argv = arguments
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)

@@ -96,6 +96,20 @@ def test_every_command_imports_an_app_at_the_instant_at_which_runs_begin(
     assert "imported on 2026-01-01" in shown
 
 
+def test_the_arguments_of_the_command_are_not_those_of_the_app(run_app: RunApp) -> None:
+    app = """
+        import argparse, sys, threading
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--level", type=int, default=3)
+        given = parser.parse_args()
+        def agent(input): return [given.level, sys.argv]
+    """
+    own = "threading.Thread(target=threading.Event().wait, daemon=True).start()"  # each run imports it
+    for text in (app, app.replace("def agent", f"{own}\n        def agent")):
+        found = run_app("manifest: app.py:agent\nscenarios: [{name: it, input: hi}]", {"app.py": text})
+        assert found["it"].observed.output == [3, [""]], found["it"].observed.error
+
+
 def test_two_apps_may_have_modules_of_one_name(run_app: RunApp) -> None:
     agent = "from agent.prompts import PROMPT\ndef run(input): return PROMPT\n"
     files = {
