@@ -156,11 +156,12 @@ class SDKSession:
         """Return all tools of the server: see `MCPSession`."""
         from mcp import types
 
+        limit_s = self._options.read_timeout_s
         tools: list[MCPTool] = []
         cursor: str | None = None
         while True:
             more = {} if cursor is None else {"params": types.PaginatedRequestParams(cursor=cursor)}
-            page = model_json(await self._in_time(self._session.list_tools(**more)))
+            page = model_json(await self._reply(self._session.list_tools(**more), limit_s))
             tools += [tool_from_wire(tool) for tool in page["tools"]]
             if (cursor := page.get("nextCursor")) is None:
                 return tools
@@ -175,7 +176,7 @@ class SDKSession:
             request = self._session.call_tool(name, dict(args), meta=dict(meta))
         else:  # before 1.19
             request = call_with_meta(self._session, name, args, meta)
-        wire = model_json(await self._in_time(request))
+        wire = model_json(await self._reply(request, self._options.read_timeout_s))
         return MCPResult(wire["content"], wire.get("structuredContent"), bool(wire.get("isError", False)))
 
     def end(self) -> None:
@@ -183,9 +184,6 @@ class SDKSession:
         self._closed = True
         for scope in self._waiting:
             scope.cancel()
-
-    async def _in_time(self, request: Awaitable[Any]) -> Any:
-        return await self._reply(request, self._options.read_timeout_s)
 
     async def _reply(self, request: Awaitable[Any], limit_s: float | None) -> Any:
         import anyio

@@ -207,7 +207,6 @@ def _text_error(text: str) -> dict[str, Any]:
 # ---------------------------------------------------------------- what a server asks
 
 ELICIT: Final = "elicitation/create"
-SAMPLE: Final = "sampling/createMessage"
 _NOT_GIVEN: Final = ("decline", "cancel")
 _PARAMS: Final = {"maxTokens": "max_tokens", "temperature": "temperature", "stopSequences": "stop"}
 _STOPS: Final = {"length": "maxTokens", "max_tokens": "maxTokens"}

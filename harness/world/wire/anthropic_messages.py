@@ -22,6 +22,7 @@ from harness.world.wire.format import (
     event,
     list_of,
     message,
+    object_of,
     params_of,
     slices,
     text_in,
@@ -74,8 +75,7 @@ def read(body: Json) -> LLMCall:
 
 
 def _response_format(body: Json) -> Any:
-    config = body.get("output_config")
-    return body.get("output_format") or (config.get("format") if isinstance(config, dict) else None)
+    return body.get("output_format") or object_of(body.get("output_config")).get("format")
 
 
 def _system(written: Any) -> Iterator[BaseMessage]:
@@ -177,9 +177,7 @@ def _message(reply: Reply, content: list[Json], stop_reason: str | None, output_
 
 
 def _stop_reason(reply: Reply) -> str:
-    if reply.finish_reason is None:
-        return "tool_use" if reply.calls else "end_turn"
-    return _STOP.get(reply.finish_reason, reply.finish_reason)
+    return reply.ending(_STOP, calls="tool_use", text="end_turn")
 
 
 def error_json(refusal: Refusal) -> Json:

@@ -212,9 +212,7 @@ def events(reply: Reply, body: Json) -> Iterator[bytes]:
 
 
 def _stop(reply: Reply) -> str:
-    if reply.finish_reason is None:
-        return "tool_use" if reply.calls else "end_turn"
-    return _STOP.get(reply.finish_reason, reply.finish_reason)
+    return reply.ending(_STOP, calls="tool_use", text="end_turn")
 
 
 def _figures(reply: Reply) -> Json:

@@ -45,6 +45,15 @@ class Reply:
     input_tokens: int
     output_tokens: int
 
+    def ending(self, names: Mapping[str, str], *, calls: str, text: str) -> str:
+        """Return the reason for which the reply ends, under a provider's name for it.
+
+        Without one in the stub, it is `calls` if tools are called, else `text`.
+        """
+        if self.finish_reason is None:
+            return calls if self.calls else text
+        return names.get(self.finish_reason, self.finish_reason)
+
 
 class ReplyFactory:
     """Makes the replies of one server or run. They are numbered, so that the same requests get the same ids."""
@@ -128,6 +137,18 @@ def tool_call(call_id: Any, name: str, arguments: Any) -> Json:
     if not isinstance(args, dict):
         raise ValueError(f"the arguments of tool {name!r} are not a JSON object")
     return {"id": str(call_id or ""), "name": name, "args": args}
+
+
+def function_calls(said: Mapping[str, Any]) -> list[Json]:
+    """Return the tool calls of an answer that has them as OpenAI's chat completions have.
+
+    Raises:
+        LookupError, TypeError, ValueError: they are no such calls.
+    """
+    return [
+        tool_call(call.get("id"), call["function"]["name"], call["function"]["arguments"])
+        for call in said.get("tool_calls") or ()
+    ]
 
 
 def tokens(usage: Any, sent: str | tuple[str, ...], received: str | tuple[str, ...]) -> dict[str, int]:

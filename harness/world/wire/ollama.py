@@ -19,15 +19,16 @@ from harness.world.wire.format import (
     ai_message,
     compact,
     content_of,
+    function_calls,
     list_of,
     message,
+    object_of,
     openai_message,
     params_of,
     schema_format,
     text_in,
     text_of,
     tokens,
-    tool_call,
     tool_spec,
 )
 
@@ -57,13 +58,11 @@ _DURATIONS: Final = dict.fromkeys(
 
 def read(body: Json) -> LLMCall:
     """Read a request: see `WireFormat.read`."""
-    options = body.get("options")
-    options = options if isinstance(options, dict) else {}
     wanted = body.get("format")
     return LLMCall(
         name=text_of(body, "model"),
         provider="ollama",
-        params={**params_of(body, *_NOT_PARAMS), **params_of(options)},
+        params={**params_of(body, *_NOT_PARAMS), **params_of(object_of(body.get("options")))},
         messages=list(_messages(body)),
         tools=[_tool(written) for written in list_of(body.get("tools"), "tools")],
         response_format={"type": "json_object"}
@@ -100,8 +99,7 @@ def _message(written: Json, param: str) -> BaseMessage:
 
 def _call(written: Json) -> tuple[str, str, Any]:
     """Return a call. Servers without ids of calls know them by the tool's name."""
-    function = written.get("function")
-    function = function if isinstance(function, dict) else {}
+    function = object_of(written.get("function"))
     name = str(function.get("name") or "")
     return str(written.get("id") or name), name, function.get("arguments") or {}
 
@@ -156,13 +154,9 @@ def error_json(refusal: Refusal) -> Json:
 def answer(body: Json) -> LLMReply:
     """Return what an answer says: see `WireFormat.answer`."""
     said = body["message"] if "message" in body else {"content": body["response"]}
-    calls = [
-        tool_call(call.get("id"), call["function"]["name"], call["function"]["arguments"])
-        for call in said.get("tool_calls") or ()
-    ]
     counted = {"eval_count", "prompt_eval_count"} & body.keys()
     usage = tokens(body if counted else None, "prompt_eval_count", "eval_count")
-    return LLMReply(text_in(said.get("content")), calls, usage, body.get("done_reason"))
+    return LLMReply(text_in(said.get("content")), function_calls(said), usage, body.get("done_reason"))
 
 
 def joined(events: Sequence[Json]) -> Json:

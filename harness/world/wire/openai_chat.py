@@ -18,15 +18,16 @@ from harness.world.wire.format import (
     ai_message,
     content_of,
     event,
+    function_calls,
     list_of,
     message,
+    object_of,
     openai_message,
     params_of,
     slices,
     text_in,
     text_of,
     tokens,
-    tool_call,
     tool_spec,
 )
 
@@ -85,8 +86,7 @@ def _message(written: Json, param: str) -> BaseMessage:
 
 
 def _call(written: Json) -> tuple[str, str, Any]:
-    function = written.get("function")
-    function = function if isinstance(function, dict) else {}
+    function = object_of(written.get("function"))
     return str(written.get("id") or ""), str(function.get("name") or ""), function.get("arguments") or "{}"
 
 
@@ -110,8 +110,7 @@ def response_json(reply: Reply, body: Json) -> Json:
 
 def events(reply: Reply, body: Json) -> Iterator[bytes]:
     """Yield the chunks: role, pieces of the text, tool calls, finish reason, and usage if it was requested."""
-    options = body.get("stream_options")
-    counted = isinstance(options, dict) and options.get("include_usage") is True
+    counted = object_of(body.get("stream_options")).get("include_usage") is True
     head = {"object": "chat.completion.chunk", **_head(reply), **({"usage": None} if counted else {})}
     for delta in _deltas(reply):
         yield event({**head, "choices": [_choice(delta, None)]})
@@ -143,9 +142,7 @@ def _head(reply: Reply) -> Json:
 
 
 def _finish(reply: Reply) -> str:
-    if reply.finish_reason is None:
-        return "tool_calls" if reply.calls else "stop"
-    return _FINISH.get(reply.finish_reason, reply.finish_reason)
+    return reply.ending(_FINISH, calls="tool_calls", text="stop")
 
 
 def _usage(reply: Reply) -> Json:
@@ -166,12 +163,8 @@ def answer(body: Json) -> LLMReply:
     """Return what a completion says: see `WireFormat.answer`."""
     choice = body["choices"][0]
     said = choice["message"]
-    calls = [
-        tool_call(call.get("id"), call["function"]["name"], call["function"]["arguments"])
-        for call in said.get("tool_calls") or ()
-    ]
     usage = tokens(body.get("usage"), "prompt_tokens", "completion_tokens")
-    return LLMReply(text_in(said.get("content")), calls, usage, choice.get("finish_reason"))
+    return LLMReply(text_in(said.get("content")), function_calls(said), usage, choice.get("finish_reason"))
 
 
 def joined(events: Sequence[Json]) -> Json:

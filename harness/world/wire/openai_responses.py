@@ -19,6 +19,7 @@ from harness.world.wire.format import (
     event,
     list_of,
     message,
+    object_of,
     openai_message,
     params_of,
     slices,
@@ -57,7 +58,7 @@ def read(body: Json) -> LLMCall:
 
 def _response_format(written: Any) -> Any:
     """Return the response format as Chat Completions have it, so that one condition of a stub matches both."""
-    wanted = written.get("format") if isinstance(written, dict) else None
+    wanted = object_of(written).get("format")
     if not isinstance(wanted, dict) or wanted.get("type") != "json_schema":
         return wanted
     return {"type": "json_schema", "json_schema": {k: v for k, v in wanted.items() if k != "type"}}
