@@ -9,7 +9,7 @@ from __future__ import annotations
 import binascii
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import date
 from typing import Annotated, Any, Final, NoReturn, TypeVar
 
@@ -281,15 +281,7 @@ def read(files: Mapping[str, Document]) -> Recording:
         timed,
         _timed_mcp(meta, files[META], servers),
         tuple(HumanReply(one.node, one.asked, one.reply, one.turn) for one in meta.human),
-        RecordingMetadata(
-            meta.scenario,
-            meta.recorded,
-            meta.manifests,
-            meta.versions,
-            meta.environment,
-            meta.now,
-            meta.imported,
-        ),
+        RecordingMetadata(**{one.name: getattr(meta, one.name) for one in fields(RecordingMetadata)}),
     )
 
 

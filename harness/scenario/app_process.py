@@ -14,7 +14,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -38,7 +38,7 @@ from harness.scenario.app_server import (
     serve_runs,
     serve_workers,
 )
-from harness.scenario.evaluation import dead_worker_outcomes
+from harness.scenario.evaluation import dead_worker_outcomes, unjudged_outcome
 from harness.scenario.model import Scenario, load_request, real_timeout_of
 from harness.scenario.outcome import Outcome
 from harness.scenario.real_limit import RealTimeExceeded
@@ -55,8 +55,6 @@ _OVERTIME_S: Final = 5.0
 """Real seconds past its limit after which the process of a run is killed, if it did not stop the run itself."""
 
 Result = TypeVar("Result")
-Runs = Callable[[Iterable[int]], Iterator[Outcome]]
-"""Makes the runs of a scenario with these numbers."""
 
 _is_inside = False
 """This process is that of a run of an app."""
@@ -123,7 +121,7 @@ def outcomes_of_app(
             yield from dead_worker_outcomes(scenario, error, number)
             return
         limit_s = real_timeout_of(scenario, settings) if settings.record_mode is RecordMode.NONE else None
-        yield from _received(app.connection, child, scenario, [number], limit_s)
+        yield from _received(app.connection, child, scenario, number, limit_s)
 
 
 def in_own_process(work: Callable[[], Result]) -> Result:
@@ -169,11 +167,11 @@ def told_by(work: Callable[[Callable[[Any], None]], None], receive: Callable[[An
 
 
 def _received(
-    connection: Connection, child: int, scenario: Scenario, numbers: Iterable[int], limit_s: float | None
+    connection: Connection, child: int, scenario: Scenario, number: int, limit_s: float | None
 ) -> Iterator[Outcome]:
-    """Yield the outcomes that a process sends, and for those that are missing, that it died."""
-    missing = list(numbers)
+    """Yield the outcome that the process of a run sends; if it sends none, that it died."""
     error: HarnessError | None = None
+    is_missing = True
     try:
         while True:
             if limit_s is not None and not connection.poll(limit_s + _OVERTIME_S):
@@ -183,7 +181,7 @@ def _received(
             found = connection.recv()
             if not isinstance(found, Outcome):
                 break
-            missing.remove(found.repeat)
+            is_missing = False
             yield found
     except EOFError:
         found = None
@@ -192,11 +190,8 @@ def _received(
             os.kill(child, signal.SIGKILL)
         close_apps()
         raise
-    if missing:
-        died = error or WorkerDied(found if found != 0 else None)
-        for outcome in dead_worker_outcomes(scenario, died, missing[0]):
-            if outcome.repeat in missing:
-                yield outcome
+    if is_missing:
+        yield unjudged_outcome(scenario, number, error or WorkerDied(found or None), 0.0)
 
 
 # ---------------------------------------------------------------- the process of an app

@@ -157,7 +157,8 @@ async def run_turns(
     """
     run = _Run(scenario, graph, world, seed, backend, prices)
     requests.belong_to(run.simulation)
-    return await run.result()
+    with collect_exceptions() as raised:
+        return await run.result(raised)
 
 
 class _Run:
@@ -187,11 +188,7 @@ class _Run:
         self.turns: list[tuple[Observation, Expectations]] = []
         self.events_of_turns: list[tuple[int, int]] = []
 
-    async def result(self) -> RunResult:
-        with collect_exceptions() as raised:
-            return await self._result(raised)
-
-    async def _result(self, raised: list[Exception]) -> RunResult:
+    async def result(self, raised: list[Exception]) -> RunResult:
         try:
             ending = await self._in_time()
             whole = self._observed(self.simulation.trace.events, 0.0, ending)
