@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.errors import FormatError, Span
+from harness.graph.to_json import texts_in
 from harness.scenario.case_table import NAME, Case, load_cases, with_cell
-from harness.scenario.cases import CASES, REFERENCE, texts_with
+from harness.scenario.cases import CASES, REFERENCE
 from harness.scenario.load import load_file, merged_scenarios
 from harness.scenario.model import Scenario
 from harness.settings import Settings
@@ -117,7 +118,7 @@ class Source:
 
     def _cell(self, row: _Row, case: Case, column: str, rest: DocumentPath) -> Place:
         part = self._parts[row.scenario]
-        uses = [path for path, text in texts_with("${case.", part.value) if column in REFERENCE.findall(text)]
+        uses = [path for path, text in texts_in(part.value) if column in REFERENCE.findall(text)]
         if len(uses) > 1:
             raise Refused(f"`${{case.{column}}}` is used {len(uses)} times")
         name, *steps = [column] if column in case.values else column.split(".")

@@ -7,7 +7,7 @@ import json
 import math
 import re
 from asyncio import CancelledError
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from enum import Enum
 from typing import Any
 
@@ -26,6 +26,15 @@ def from_json(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
+
+
+def texts_in(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield each text in JSON data, with its path. Keys are none."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from texts_in(item, (*path, key))
 
 
 def compact_json(value: Any) -> str:

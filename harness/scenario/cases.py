@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.errors import FormatError, Problem, Span
+from harness.graph.to_json import texts_in
 from harness.scenario.case_table import NAME, WEIGHT, Case, load_cases, unknown_column
 from harness.scenario.cassette import cassette_of_case
 from harness.scenario.model import Scenario
@@ -81,7 +82,7 @@ def stray_references(at: Document) -> list[Problem]:
     hint = "the scenario needs `cases`: a table, or a list of rows"
     return [
         Problem("no-cases", f"there are no cases to take '{clip(found[0], 60)}' from", at.span(path), hint)
-        for path, text in texts_with(_MARK, at.value)
+        for path, text in texts_in(at.value)
         if (found := REFERENCE.search(text))
     ]
 
@@ -111,7 +112,7 @@ class _Template:
     def columns(self) -> frozenset[str]:
         """The columns that the document refers to."""
         return frozenset(
-            column for _, text in texts_with(_MARK, self.document.value) for column in REFERENCE.findall(text)
+            column for _, text in texts_in(self.document.value) for column in REFERENCE.findall(text)
         )
 
     def scenario(self, case: Case) -> Scenario:
@@ -242,23 +243,13 @@ def _repeated_rows(rows: Sequence[Case], used: Iterable[str], span: Span) -> Ite
 
 def _other_references(at: Document, rows: Sequence[Case]) -> Iterator[Problem]:
     """Yield a warning for each text that names a column in a form which is not filled, such as `{{case.x}}`."""
-    for path, text in texts_with("case", at.value):
+    for path, text in texts_in(at.value):
         for found in _OTHER_FORM.finditer(text):
             column = found[1] or found[2]
             if found[0] != (right := f"${{case.{column}}}") and rows[0].has(column):
                 yield _unread(
                     f"'{found[0]}' is not filled: it stays as it is", at.span(path), f"write {right}"
                 )
-
-
-def texts_with(part: str, value: Any, path: DocumentPath = ()) -> Iterator[tuple[DocumentPath, str]]:
-    """Yield each text below a value that contains `part`, with its path."""
-    if isinstance(value, str):
-        if part in value:
-            yield path, value
-    elif isinstance(value, dict | list):
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from texts_with(part, item, (*path, key))
 
 
 def _unread(text: str, span: Span, hint: str = "") -> Problem:

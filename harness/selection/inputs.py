@@ -12,13 +12,14 @@ code of the project.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from harness.dialects.load import FilesRead, files_read
 from harness.errors import FormatError
+from harness.graph.to_json import texts_in
 from harness.scenario import SUFFIXES
 from harness.scenario.cassette import cassette_name
 from harness.scenario.model import Scenario, load_request
@@ -203,19 +204,11 @@ def _may_matter(path: Path, settings: Settings) -> bool:
 def _named_in(file: Path) -> tuple[Path, ...]:
     """Return the files that a scenario file may name, such as a table of `cases`: all texts that could be a path."""
     try:
-        texts = _texts(read(file, yaml="1.2", error=FormatError).value)
-        return tuple({real_path(file.parent / text) for text in texts if Path(text).suffix})
+        texts = [text for _, text in texts_in(read(file, yaml="1.2", error=FormatError).value)]
+        names = [text for text in texts if len(text) <= _LONGEST_PATH and "\n" not in text]
+        return tuple({real_path(file.parent / name) for name in names if Path(name).suffix})
     except (FormatError, RecursionError, ValueError):
         return ()
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        if len(value) <= _LONGEST_PATH and "\n" not in value:
-            yield value
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _texts(item)
 
 
 def _has_real_servers(scenario: Scenario) -> bool:

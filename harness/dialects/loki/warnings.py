@@ -21,6 +21,7 @@ from harness.dialects.loki.routing import links
 from harness.dialects.loki.templates import MISSPELLING_CUTOFF, TEMPLATE, is_path, paths
 from harness.dialects.request import LoadRequest
 from harness.errors import ManifestError, Problem
+from harness.graph.to_json import texts_in
 from harness.matchers.schema_flaws import KEYWORDS, misspelt_keywords, schema_flaw
 from harness.source.display import nearest
 from harness.source.document import Document, DocumentPath
@@ -280,17 +281,10 @@ def written_keys(node: doc.NodeSpec) -> list[str]:
 
 def _plain_texts(graph: doc.GraphFile) -> Iterator[tuple[DocumentPath, str]]:
     """Yield the texts that are no templates and might be taken for some: initial state and options."""
-    yield from _texts(graph.initial_state, ("initial_state",))
+    yield from texts_in(graph.initial_state, ("initial_state",))
     for id_, node in graph.of(doc.ApprovalNode).items():
-        yield from _texts(node.options, ("nodes", id_, "options"))
+        yield from texts_in(node.options, ("nodes", id_, "options"))
 
-
-def _texts(value: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, str]]:
-    if isinstance(value, str):
-        yield path, value
-    elif isinstance(value, dict | list):
-        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _texts(part, (*path, key))
 
 
 def schema_warnings(graph: doc.GraphFile, document: Document) -> Iterator[Problem]:

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from harness.graph.effects import Effect, HTTPCall, HTTPReply, LLMCall, LLMReply
 from harness.graph.http_call import query_of
-from harness.graph.to_json import from_json, to_json
+from harness.graph.to_json import from_json, texts_in, to_json
 from harness.graph.world import Answer
 from harness.interception.messages import Response
 from harness.interception.patches import kept_request_headers
@@ -312,14 +312,6 @@ def token_count(call: HTTPCall) -> HTTPReply | None:
     if found is None or call.args["method"] != "POST":
         return None
     key, rest = found
-    number = math.ceil(sum(map(len, _texts(call.args["json"]))) / _CHARACTERS)
+    number = math.ceil(sum(len(text) for _, text in texts_in(call.args["json"])) / _CHARACTERS)
     value = to_json({**rest, key: number})
     return HTTPReply(status=200, text=compact(value), json=value)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list):
-        for each in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(each)
