@@ -15,7 +15,7 @@ from harness.settings import Projects
 from harness.source.document import shown_path
 from harness.variants.estimate import Estimate
 from harness.variants.fingerprint import fingerprints
-from harness.variants.schedule import ResumeState, Schedule, run_key
+from harness.variants.schedule import ResumeState, Schedule
 
 
 def plan_run(
@@ -27,10 +27,8 @@ def plan_run(
         FormatError: the results in the folder are damaged, or are being written.
     """
     scenarios = selection.scenarios
-    keys = [run_key(each.variant, each.id) for each in scenarios]
-    state = ResumeState(folder, dict(zip(keys, fingerprints(scenarios, projects), strict=True)), order="")
-    found = state.taken_over({key: each.repeat for key, each in zip(keys, scenarios, strict=True)})
-    taken = {number: found[key] for number, key in enumerate(keys) if key in found}
+    state = ResumeState(folder, scenarios, fingerprints(scenarios, projects))
+    taken = state.taken_over()
     if taken:
         runs = plural(sum(map(len, taken.values())), "run")
         anew = f"remove {shown_path(folder)} to start anew"

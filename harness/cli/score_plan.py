@@ -42,7 +42,7 @@ from harness.variants.estimate import estimate
 from harness.variants.fingerprint import fingerprints
 from harness.variants.independence import SAME_AS_BASELINE, no_difference_reasons
 from harness.variants.race import Race
-from harness.variants.schedule import ResumeState, Schedule, run_key
+from harness.variants.schedule import ResumeState, Schedule
 from harness.variants.table import score_json, table
 
 
@@ -66,18 +66,12 @@ def plan(
     """
     settings = projects.common([scenario.file for scenario in scenarios])
     price = PriceList(settings.prices).cost
-    keys = [run_key(each.variant, each.id) for each in scenarios]
     earlier = _read_earlier_results(folder) if projects.record_mode is not RecordMode.NONE else []
-    resume_state = ResumeState(
-        folder,
-        dict(zip(keys, fingerprints(scenarios, projects), strict=True)),
-        order="race" if race else "",
-    )
-    repeats = {key: scenario.repeat for key, scenario in zip(keys, scenarios, strict=True)}
-    found = {}
+    inputs = fingerprints(scenarios, projects)
+    resume_state = ResumeState(folder, scenarios, inputs, order="race" if race else "")
+    taken = {}
     if not fresh:
-        found = resume_state.last_judged(repeats) if last_failed else resume_state.taken_over(repeats)
-    taken = {number: found[key] for number, key in enumerate(keys) if key in found}
+        taken = resume_state.last_judged() if last_failed else resume_state.taken_over()
     if taken:
         runs = plural(sum(map(len, taken.values())), "run")
         source = (

@@ -58,36 +58,34 @@ class ResumedRun(NamedTuple):
         return self.line, Record(encode({**self.line, "trace": None}), content)
 
 
-Kept = Callable[[str, Sequence["ResumedRun"]], bool]
-"""A function that returns True if the runs of a scenario, given with its key, need not be made again."""
-
-
 class ResumeState:
     """The state of a scoring in its folder, from which it can be continued, or repeated in part.
 
     Until `begin`, no file is changed: the user may yet refuse.
 
-    `fingerprints` are those of its runs, by key. `order` names the order of the runs beyond that of the
-    scenarios.
+    `inputs` are the fingerprints of the scenarios. `order` names the order of the runs beyond that of the scenarios.
     """
 
-    def __init__(self, folder: Path, fingerprints: Mapping[str, str], order: str) -> None:
-        self._folder, self._fingerprints, self._order = folder, fingerprints, order
+    def __init__(
+        self, folder: Path, scenarios: Sequence[Scenario], inputs: Sequence[str], order: str = ""
+    ) -> None:
+        self._keys = [_run_key(each.variant, each.id) for each in scenarios]
+        self._repeats = [each.repeat for each in scenarios]
+        self._folder, self._order = folder, order
+        self._fingerprints = dict(zip(self._keys, inputs, strict=True))
         self._aside = folder / TAKEN_OVER
         self._continues = False
 
-    def taken_over(self, repeats: Mapping[str, int]) -> dict[str, list[ResumedRun]]:
-        """Return the runs of an interrupted scoring that need not be made again, by the key of the scenario.
-
-        `repeats` is the number of runs of each scenario. Keys are those of `run_key`.
+    def taken_over(self) -> dict[int, list[ResumedRun]]:
+        """Return the runs of an interrupted scoring that need not be made again, by the number of the scenario.
 
         Raises:
             FormatError: the results of the folder are damaged, or are being written.
         """
         same = self._same(self._before(finished=False))
-        return self._kept(lambda key, runs: key in same and _is_whole(runs, repeats[key])) if same else {}
+        return self._kept(same, lambda runs: True) if same else {}
 
-    def last_judged(self, repeats: Mapping[str, int]) -> dict[str, list[ResumedRun]]:
+    def last_judged(self) -> dict[int, list[ResumedRun]]:
         """Return the runs of the last scoring that were judged and that no error ended, as `taken_over` does.
 
         Failed checks are no reason to run again: to repeat only these would give luck a second chance.
@@ -105,11 +103,9 @@ class ResumeState:
             text = f"--last-failed: files or options have changed since the last scoring in {where}"
             raise FormatError(Problem("changed-since", text, hint="score without --last-failed"))
 
-        def is_judged(key: str, runs: Sequence[ResumedRun]) -> bool:
-            broken = any(run.line["error"] and not run.line["passed"] for run in runs)
-            return key in same and not broken and _is_whole(runs, repeats[key])
-
-        return self._kept(is_judged)
+        return self._kept(
+            same, lambda runs: not any(run.line["error"] and not run.line["passed"] for run in runs)
+        )
 
     def begin(self) -> None:
         """Move the results that runs are taken over from aside, and write the fingerprints of the runs that follow.
@@ -165,16 +161,18 @@ class ResumeState:
         same = {key for key, made_of in self._fingerprints.items() if before.get(key) == made_of}
         return set() if self._order and same != before.keys() | self._fingerprints.keys() else same
 
-    def _kept(self, is_kept: Kept) -> dict[str, list[ResumedRun]]:
+    def _kept(
+        self, same: set[str], is_kept: Callable[[Sequence[ResumedRun]], bool]
+    ) -> dict[int, list[ResumedRun]]:
         self._continues = True
         try:
             found = _runs_of(self._place(), self._aside)
         except FormatError as error:
             raise FormatError([replace(one, hint="--fresh starts anew") for one in error.problems]) from None
         return {
-            key: sorted(runs, key=lambda run: run.line["repeat"])
-            for key, runs in found.items()
-            if is_kept(key, runs)
+            number: sorted(runs, key=lambda run: run.line["repeat"])
+            for number, (key, repeats) in enumerate(zip(self._keys, self._repeats, strict=True))
+            if key in same and _is_whole(runs := found.get(key, []), repeats) and is_kept(runs)
         }
 
     def _write(self, *, finished: bool) -> None:
@@ -219,7 +217,7 @@ def _discard(folder: Path) -> None:
     shutil.rmtree(folder / TAKEN_OVER, ignore_errors=True)
 
 
-def run_key(variant: str | None, id_: str) -> str:
+def _run_key(variant: str | None, id_: str) -> str:
     """Return the key of a scenario with a variant."""
     return f"{variant or ''} {id_}"
 
@@ -231,7 +229,7 @@ def _runs_of(folder: Path, aside: Path) -> dict[str, list[ResumedRun]]:
         for line in read_lines(folder) if (folder / RESULTS).is_file() else ():
             trace = line.get("trace")
             file = aside / FOLDER / Path(trace).name if isinstance(trace, str) else None
-            found.setdefault(run_key(line["variant"], line["id"]), []).append(ResumedRun(line, file))
+            found.setdefault(_run_key(line["variant"], line["id"]), []).append(ResumedRun(line, file))
     return found
 
 
