@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from harness.cli.selection import Selection
     from harness.cli.session import Session
     from harness.selection.keywords import Shard
+    from harness.variants.schedule import ResumeState, Schedule
 
 
 def _fail_under(report: Path, bound: float, *, to_stderr: bool = False) -> int:
@@ -57,6 +58,37 @@ def _fail_under(report: Path, bound: float, *, to_stderr: bool = False) -> int:
     for line in lines(verdict):
         click.echo(line, err=to_stderr)
     return exit_code.OK if verdict.passed else exit_code.FAILED
+
+
+def _plan(
+    selection: Selection, projects: Projects, folder: Path, *, to_stderr: bool
+) -> tuple[Schedule, ResumeState]:
+    """Plan a run on a cluster, which goes on if it is interrupted: what arrived counts where its inputs are the same.
+
+    Returned are the scenarios that are left to run, and the state that is kept in case they are interrupted.
+
+    Raises:
+        FormatError: the results in the folder are damaged, or are being written.
+    """
+    from harness.budget import Budget
+    from harness.recording.spending import Spending
+    from harness.report.formatting import plural
+    from harness.scenario.outcome import PriceList
+    from harness.source.document import shown_path
+    from harness.variants.estimate import Estimate
+    from harness.variants.fingerprint import fingerprints
+    from harness.variants.schedule import ResumeState, Schedule
+
+    scenarios = selection.scenarios
+    state = ResumeState(folder, scenarios, fingerprints(scenarios, projects))
+    taken = state.taken_over()
+    if taken:
+        runs = plural(sum(map(len, taken.values())), "run")
+        anew = f"remove {shown_path(folder)} to start anew"
+        click.echo(f"{runs} taken over from the run that was interrupted ({anew})", err=to_stderr)
+    spending = Spending(PriceList(projects.common(selection.files).prices).cost, Budget())
+    schedule = Schedule(scenarios, Estimate({}, []), spending, taken=taken, on_taken_over=state.discard_old)
+    return schedule, state
 
 
 _EXIT_CODES = """\b
@@ -206,9 +238,7 @@ def command(
     if not settings.cluster or mode is not RecordMode.NONE:
         finished = run(selection, projects, workers=workers)
     else:
-        from harness.cli.going_on import plan_run
-
-        schedule, state = plan_run(selection, projects, settings.report, to_stderr=lines == "-")
+        schedule, state = _plan(selection, projects, settings.report, to_stderr=lines == "-")
         state.begin()
         finished = run(selection, projects, workers=workers, schedule=schedule)
         if not finished.interrupted:
