@@ -16,7 +16,7 @@ TAKE_A_CODE = {
     "Flaw",
     "one_flaw",
     "known_name",
-    "problem",
+    "error",
     "warning",
     "_warning",
     "warn",

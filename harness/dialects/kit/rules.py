@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Hashable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-from harness.errors import Problem, Severity, Span
+from harness.errors import Problem, Span
 from harness.graph.model import END, START
 from harness.source.display import did_you_mean
 from harness.source.document import Document, DocumentPath
@@ -23,41 +24,26 @@ class Rules:
     def __init__(self, document: Document) -> None:
         self.document = document
 
-    def problem(
-        self,
-        code: str,
-        text: str,
-        *path: str | int,
-        hint: str = "",
-        key: bool = False,
-        severity: Severity = "error",
-    ) -> Problem:
-        """Return a problem of the value at a path; with `key`, of its key."""
+    def error(self, code: str, text: str, *path: str | int, hint: str = "", key: bool = False) -> Problem:
+        """Return an error in the value at a path; with `key`, in its key."""
         span = self.document.key_span(path) if key else self.document.span(path)
-        return Problem(code, text, span, hint, severity)
+        return Problem(code, text, span, hint)
 
     def warning(self, code: str, text: str, *path: str | int, hint: str = "", key: bool = False) -> Problem:
         """Return a warning of the value at a path; with `key`, of its key."""
-        return self.problem(code, text, *path, hint=hint, key=key, severity="warning")
+        return replace(self.error(code, text, *path, hint=hint, key=key), severity="warning")
 
     def known_name(
-        self,
-        code: str,
-        text: str,
-        name: Any,
-        names: Collection[Any],
-        *path: str | int,
-        severity: Severity = "error",
+        self, code: str, text: str, name: Any, names: Collection[Any], *path: str | int
     ) -> Iterator[Problem]:
-        """Yield a problem, with a suggestion, if a name is not among these."""
+        """Yield an error, with a suggestion, if a name is not among these."""
         if name not in names:
-            hint = did_you_mean(name, [*names])
-            yield self.problem(code, text, *path, hint=hint, severity=severity)
+            yield self.error(code, text, *path, hint=did_you_mean(name, [*names]))
 
     def not_reserved(self, name: Any, *path: str | int) -> Iterator[Problem]:
         """Yield a problem if a node has a name that every graph has already."""
         if name in (START, END):
-            yield self.problem("reserved-name", f"'{name}' is not a name for a node", *path)
+            yield self.error("reserved-name", f"'{name}' is not a name for a node", *path)
 
 
 def repeated(names: Iterable[Hashable]) -> Iterator[tuple[int, int]]:

@@ -226,18 +226,16 @@ class References(Rules):
         for at, first in repeated(name for _, name in named):
             line = self.document.span(named[first].path).line
             text = f"a second entry point '{named[at].value}' (first in line {line})"
-            yield self.problem("duplicate-name", text, *named[at].path)
+            yield self.error("duplicate-name", text, *named[at].path)
 
     def _check_test_scenarios(self) -> Iterator[Problem]:
         """Warn about unknown entry points of test scenarios; the mesh itself runs without them."""
         for path, scenario in matches(self.document.value, "evolution", "test_scenarios", EACH):
             name = scenario.get("entry_point", "test") if isinstance(scenario, dict) else None
-            if isinstance(name, str) and name not in self.agents:
+            if isinstance(name, str) and name not in self.entry_points and name not in self.agents:
                 text = f"a test scenario enters '{name}', which is neither an entry point nor an agent"
-                place = (*path, "entry_point")
-                yield from self.known_name(
-                    "unknown-entry-point", text, name, self.entry_points, *place, severity="warning"
-                )
+                hint = did_you_mean(name, self.entry_points)
+                yield self.warning("unknown-entry-point", text, *path, "entry_point", hint=hint)
 
     def _check_agents(self, what: str, *pattern: Any) -> Iterator[Problem]:
         for path, name in texts(self.document.value, *pattern):

@@ -63,7 +63,7 @@ class GraphRules(Rules):
                     yield from self._agent(id_, node)
                 case doc.RagNode(documents=[]):
                     text = f"the rag node '{id_}' has no documents: at least one source is needed"
-                    yield self.problem("no-documents", text, "nodes", id_, "documents")
+                    yield self.error("no-documents", text, "nodes", id_, "documents")
                 case doc.LLMNode():
                     yield from self._skills(id_, node)
                     yield from (each for each in self._tools(id_, node, {}) if each.severity == "error")
@@ -91,12 +91,12 @@ class GraphRules(Rules):
             edge = edges[source, target]
             text = f"declared edges form a cycle: {' → '.join(cycle)}"
             hint = "a script can lead back by `_next`, up to max_loop_iterations"
-            yield self.problem("cycle", text, *edge.path, hint=hint)
+            yield self.error("cycle", text, *edge.path, hint=hint)
 
     def _ends(self) -> Iterator[Problem]:
         if not self.graph.of(doc.EndNode):
             text = "the graph has no end node: a run would never end"
-            yield self.problem("no-end", text, "nodes", key=True)
+            yield self.error("no-end", text, "nodes", key=True)
 
     def _map(self, id_: str, node: doc.MapNode) -> Iterator[Problem]:
         """Yield the errors of the node that a map node runs: it is one step, whose result the map node collects."""
@@ -111,15 +111,15 @@ class GraphRules(Rules):
             text = (
                 f"the branch of node '{id_}' is of type {branch.type}, not an llm, agent, rag or script node"
             )
-            yield self.problem("bad-branch", text, *where)
+            yield self.error("bad-branch", text, *where)
         for field in ("next", "state_updates", "output_schema"):
             if getattr(branch, field, None):
                 text = f"node '{node.branch}' is the branch of '{id_}', and cannot have {field}"
-                yield self.problem("bad-branch", text, "nodes", node.branch, field)
+                yield self.error("bad-branch", text, "nodes", node.branch, field)
         for edge in self.edges:
             if edge.target == node.branch:
                 text = f"{_edge_text(edge)} leads to '{node.branch}', which only the map node '{id_}' runs"
-                yield self.problem("bad-branch", text, *edge.path)
+                yield self.error("bad-branch", text, *edge.path)
 
     def _side_by_side(self, id_: str, node: doc.NodeSpec) -> Iterator[Problem]:
         """Yield the errors of the nodes that run side by side after a node."""
@@ -131,13 +131,13 @@ class GraphRules(Rules):
                 continue
             if isinstance(beside, doc.ApprovalNode | doc.InputNode):
                 text = f"the {beside.type} node '{target}' cannot run beside others, after node '{id_}'"
-                yield self.problem("bad-branch", text, "nodes", id_, "next", index)
+                yield self.error("bad-branch", text, "nodes", id_, "next", index)
             for key in written_keys(beside):
                 first = writers.setdefault(key, target)
                 if first != target and key not in self.graph.reducers:
                     text = f"'{first}' and '{target}' run side by side after '{id_}', and both write '{key}'"
                     hint = f"add {key} to reducers"
-                    yield self.problem("missing-reducer", text, "nodes", id_, "next", index, hint=hint)
+                    yield self.error("missing-reducer", text, "nodes", id_, "next", index, hint=hint)
 
     def _skills(self, id_: str, node: doc.LLMNode) -> Iterator[Problem]:
         known = self.graph.enabled_skills
@@ -165,17 +165,17 @@ class GraphRules(Rules):
             if is_file_name(node.agent) and os.path.isdir(agents / node.agent):  # through a link
                 text = f"node '{id_}': the agent '{node.agent}' is outside the folders a manifest may read"
                 hint = "allow its folder in [tool.harness] allow_paths"
-                yield self.problem("path-outside", text, *where, hint=hint)
+                yield self.error("path-outside", text, *where, hint=hint)
                 return
             text = f"node '{id_}': there is no agent '{node.agent}'"
             known = sorted(path.name for path in agents.iterdir() if _has_manifest(path))
-            yield self.problem("unknown-agent", text, *where, hint=did_you_mean(node.agent, known))
+            yield self.error("unknown-agent", text, *where, hint=did_you_mean(node.agent, known))
             return
         if not _has_manifest(folder):
             text = f"node '{id_}': the agent '{node.agent}' has neither a {CONFIG} nor a {MANIFEST}"
             near = next((path.name for path in sorted(folder.glob("*.yml")) if path.stem in _MANIFESTS), None)
             hint = f"rename {near}: it must end in .yaml" if near is not None else ""
-            yield self.problem("empty-agent", text, *where, hint=hint)
+            yield self.error("empty-agent", text, *where, hint=hint)
         for name in (MANIFEST, CONFIG):
             self.request.record(folder / name)
 
@@ -183,7 +183,7 @@ class GraphRules(Rules):
         """Yield an error for a model without a client name. The models that exist are not known here."""
         if model is not None and not model.partition(":")[0].strip():
             hint = "write client:name, such as openai:gpt-4o, or leave it out for the model that is active"
-            yield self.problem("unknown-model", f"there is no model '{model}'", *where, hint=hint)
+            yield self.error("unknown-model", f"there is no model '{model}'", *where, hint=hint)
 
     def tools_of_nodes(self, functions: Functions) -> Iterator[Problem]:
         """Yield the problems of whitelists that depend on the functions of MCP servers, of which some are known."""
@@ -197,7 +197,7 @@ class GraphRules(Rules):
             lacks = self.tools.lacks(entry, functions)
             if lacks:
                 text = f"node '{id_}': the agent has no tool '{entry}'"
-                yield self.problem("unknown-tool", text, *where, hint=self._tool_hint(entry, functions))
+                yield self.error("unknown-tool", text, *where, hint=self._tool_hint(entry, functions))
             elif lacks is None and (hint := self._misspelling_hint(entry)):
                 text = f"node '{id_}': '{entry}' is no tool of the agent itself, and looks misspelt"
                 yield self.warning("unknown-tool", text, *where, hint=hint)

@@ -78,13 +78,13 @@ class AgentRules(Rules):
         """Node names are unique and different from those of injected tool nodes."""
         for at, _ in repeated(self._names):
             text = f"two nodes are called '{self._names[at]}'"
-            yield self.problem("duplicate-name", text, "nodes", at, "name")
+            yield self.error("duplicate-name", text, "nodes", at, "name")
         taken = {*self._names}
         for at, name in enumerate(self._names):
             yield from self.not_reserved(name, "nodes", at, "name")
             if (tools := self.graph.injected.get(name)) in taken:
                 text = f"the tool node of '{name}' would be called '{tools}', which is taken"
-                yield self.problem("duplicate-name", text, "nodes", at, "name")
+                yield self.error("duplicate-name", text, "nodes", at, "name")
 
     def references(self) -> Iterator[Problem]:
         """Every node name in an edge, the entry point or a fallback exists.
@@ -97,7 +97,7 @@ class AgentRules(Rules):
             yield from self._check_node(edge.source, "edge source", *here, "source", beside=START)
             if edge.target is None and not edge.branches:
                 text = f"the edge from '{edge.source}' leads nowhere: it needs 'target' or 'branches'"
-                yield self.problem("edge-target", text, *here)
+                yield self.error("edge-target", text, *here)
             yield from self._check_node(edge.target, "edge target", *here, "target", beside=END)
             for number, branch in enumerate(edge.branches or ()):
                 place = (*here, "branches", number, "target")
@@ -115,18 +115,18 @@ class AgentRules(Rules):
         if name is not None and name not in self._nodes and name != beside:
             hint = did_you_mean(name, [*self._nodes, *filter(None, [beside])])
             text = f"{what} '{name}' is not a node of agent '{self.name}'"
-            yield self.problem("unknown-node", text, *path, hint=hint)
+            yield self.error("unknown-node", text, *path, hint=hint)
 
     def state_fields(self) -> Iterator[Problem]:
         """Field names are unique; call_llm and interrupt nodes need a field `messages`. spec: State."""
         fields = [field.name for field in self.agent.state.fields_]
         for at, _ in repeated(fields):
             text = f"state field '{fields[at]}' is declared twice"
-            yield self._of_agent.problem("duplicate-name", text, "state", "fields", at, "name")
+            yield self._of_agent.error("duplicate-name", text, "state", "fields", at, "name")
         writing = [node for node in self.graph.nodes if node.type in ("call_llm", "interrupt")]
         if writing and "messages" not in fields:
             text = f"{writing[0].type} node '{writing[0].name}' needs a state field 'messages' of type list"
-            yield self._of_agent.problem("no-messages", text, "state")
+            yield self._of_agent.error("no-messages", text, "state")
 
     def models(self) -> Iterator[Problem]:
         """Each call_llm has an `llm` or there is a `default_llm`, and it is declared. spec: Default LLM."""
@@ -135,7 +135,7 @@ class AgentRules(Rules):
             reference = node.args.llm or self.manifest.default_llm
             if reference is None:
                 text = f"call_llm node '{node.name}' has no 'llm', and there is no 'default_llm'"
-                yield self.problem("no-llm", text, "nodes", at)
+                yield self.error("no-llm", text, "nodes", at)
                 continue
             text = f"llm '{reference.id}' of node '{node.name}' is not declared"
             path = (
@@ -152,10 +152,10 @@ class AgentRules(Rules):
             path = ("nodes", at, "args")
             if len(flags) > 1:
                 text = f"{' and '.join(flags)} are mutually exclusive: set at most one of them"
-                yield self.problem("tool-flags", text, *path, flags[1])
+                yield self.error("tool-flags", text, *path, flags[1])
             if node.args.response_format is not None and node.args.binds_tools:
                 text = f"node '{node.name}' cannot have both 'response_format' and tools"
-                yield self.problem("tool-flags", text, *path, "response_format")
+                yield self.error("tool-flags", text, *path, "response_format")
 
     def sub_agents(self) -> Iterator[Problem]:
         """Bound and called agents are declared, those that are called with this version. spec: Multi-Agent."""
@@ -165,7 +165,7 @@ class AgentRules(Rules):
             path = ("nodes", at, "args", "use_sub_agents_as_tools")
             if chosen and not declared:
                 text = f"node '{node.name}' binds sub-agents, and the manifest declares none"
-                yield self.problem("unknown-agent", text, *path)
+                yield self.error("unknown-agent", text, *path)
                 continue
             for number, bound in enumerate(chosen if isinstance(chosen, list) else ()):
                 text = f"sub-agent '{bound.id}' is not declared in 'sub_agents'"
@@ -178,7 +178,7 @@ class AgentRules(Rules):
             if versions and find_version(versions, called.version) is None:
                 text = f"agent '{called.id}' has no version '{called.version}'"
                 hint = f"it has {', '.join(versions)}"
-                yield self.problem("unknown-agent", text, *path, "version", hint=hint)
+                yield self.error("unknown-agent", text, *path, "version", hint=hint)
 
     def error_handling(self) -> Iterator[Problem]:
         """Only call_llm has `retry`, and only IO-bound nodes have `fallback`. spec: on_error."""
@@ -188,34 +188,34 @@ class AgentRules(Rules):
             path = ("nodes", at, "on_error")
             if node.type not in FALLBACK_TYPES:
                 text = f"on_error is not supported on {node.type} node '{node.name}'"
-                yield self.problem("on-error", text, *path, hint=f"it is on {', '.join(FALLBACK_TYPES)}")
+                yield self.error("on-error", text, *path, hint=f"it is on {', '.join(FALLBACK_TYPES)}")
             elif node.on_error.retry is not None and node.type != "call_llm":
                 text = f"retry is only supported on call_llm nodes, and '{node.name}' is a {node.type}"
-                yield self.problem("on-error", text, *path, "retry")
+                yield self.error("on-error", text, *path, "retry")
             elif node.on_error.retry is not None:
                 yield from self._check_retry(node.on_error.retry, *path, "retry")
 
     def _check_retry(self, retry: Retry, *path: str | int) -> Iterator[Problem]:
         if retry.max_attempts < 1:
             text = f"max_attempts must be at least 1, not {retry.max_attempts}"
-            yield self.problem("on-error", text, *path, "max_attempts")
+            yield self.error("on-error", text, *path, "max_attempts")
         if not isfinite(retry.delay) or isnan(retry.max_delay):
             key = "max_delay" if isfinite(retry.delay) else "delay"
-            yield self.problem("on-error", f"{key} must be a number of seconds", *path, key)
+            yield self.error("on-error", f"{key} must be a number of seconds", *path, key)
             return
         if retry.delay < 0:
-            yield self.problem("on-error", f"delay must not be negative: {retry.delay:g}", *path, "delay")
+            yield self.error("on-error", f"delay must not be negative: {retry.delay:g}", *path, "delay")
         if retry.max_delay < retry.delay:
             text = f"max_delay ({retry.max_delay:g}) is less than delay ({retry.delay:g})"
             hint = "" if "max_delay" in retry.model_fields_set else "the default is 30"
-            yield self.problem("on-error", text, *path, "max_delay", hint=hint)
+            yield self.error("on-error", text, *path, "max_delay", hint=hint)
 
     def tool_nodes(self) -> Iterator[Problem]:
         """A call_llm with tools and branches of its own needs a tool_node in the graph."""
         for at, node in self._of_type("call_llm"):
             if node.args.binds_tools and not self.graph.has_tool_node:
                 text = f"call_llm node '{node.name}' has tools and branches of its own, but there is no tool_node"
-                yield self.problem("no-tool-node", text, "nodes", at)
+                yield self.error("no-tool-node", text, "nodes", at)
 
     def schemas(self) -> Iterator[Problem]:
         """`input_schema` and `output_schema` are JSON Schemas."""
@@ -223,7 +223,7 @@ class AgentRules(Rules):
             schema = getattr(self.agent, key)
             if schema is not None and (flaw := schema_flaw(schema)) is not None:
                 text = f"{key} is not a JSON Schema: {flaw.message}"
-                yield self._of_agent.problem("bad-schema", text, key, *flaw.path, hint=flaw.hint)
+                yield self._of_agent.error("bad-schema", text, key, *flaw.path, hint=flaw.hint)
 
     def _of_type(self, kind: str) -> Iterator[tuple[int, Any]]:
         return ((at, node) for at, node in enumerate(self.graph.nodes) if node.type == kind)

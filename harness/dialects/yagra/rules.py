@@ -49,7 +49,7 @@ class WorkflowRules(Rules):
         for index, first in repeated(ids):
             line = self.document.span(("nodes", first, "id")).line
             text = f"a second node with the id '{ids[index]}' (first in line {line})"
-            yield self.problem("duplicate-id", text, "nodes", index, "id")
+            yield self.error("duplicate-id", text, "nodes", index, "id")
 
     def _references(self) -> Iterator[Problem]:
         workflow = self.workflow
@@ -69,7 +69,7 @@ class WorkflowRules(Rules):
                 hint = (
                     "START and END are not written: start_at and end_at name the first node and the last ones"
                 )
-            yield self.problem("unknown-node", text, *path, hint=hint)
+            yield self.error("unknown-node", text, *path, hint=hint)
 
     def _fallbacks(self) -> Iterator[Problem]:
         """Rule 8."""
@@ -77,7 +77,7 @@ class WorkflowRules(Rules):
             path = ("nodes", index, "fallback")
             if node.fallback == node.id:
                 text = f"the fallback of node '{node.id}' is the node itself"
-                yield self.problem("own-fallback", text, *path)
+                yield self.error("own-fallback", text, *path)
             elif node.fallback is not None:
                 yield from self._known(f"the fallback of node '{node.id}'", node.fallback, *path)
 
@@ -86,7 +86,7 @@ class WorkflowRules(Rules):
             if edge.source in self._end_ids:
                 text = f"an edge leads away from '{edge.source}', which is in end_at, where the run ends"
                 hint = "remove the edge, or the node from end_at"
-                yield self.problem("end-node", text, "edges", index, "source", hint=hint)
+                yield self.error("end-node", text, "edges", index, "source", hint=hint)
 
     def _edges_from(self, source: str, edges: Sequence[tuple[int, EdgeSpec]]) -> Iterator[Problem]:
         """Rule 6: the edges from one node are of one kind. They have different conditions, or one is a fan-out."""
@@ -97,13 +97,13 @@ class WorkflowRules(Rules):
             if others := " and ".join(kind for kind in kinds if kind != _kind(edge)):
                 text = f"this edge is {_kind(edge)}, and other edges from '{source}' are {others}"
                 text = f"{text}: the edges from one node must be of one kind"
-                yield self.problem("edge-kind", text, "edges", index)
+                yield self.error("edge-kind", text, "edges", index)
             if edge.condition is not None and edge.condition in seen:
                 text = f"a second edge from '{source}' with the condition '{edge.condition}'"
-                yield self.problem("duplicate-branch", text, "edges", index, "condition")
+                yield self.error("duplicate-branch", text, "edges", index, "condition")
             if edge.fan_out is not None and has_fan_out:
                 text = f"a second fan_out edge from '{source}': a node has one at most"
-                yield self.problem("edge-kind", text, "edges", index, "fan_out")
+                yield self.error("edge-kind", text, "edges", index, "fan_out")
             seen.add(edge.condition)
             has_fan_out = has_fan_out or edge.fan_out is not None
 
@@ -112,7 +112,7 @@ class WorkflowRules(Rules):
             if node.handler in HANDLERS_WITHOUT_LABEL and self.workflow.has_conditional_edges(node.id):
                 text = f"conditional edges leave node '{node.id}', and its handler {node.handler} never gives a label"
                 hint = "use llm, or a handler of your own that returns __next__"
-                yield self.problem("no-label", text, "nodes", index, "handler", hint=hint)
+                yield self.error("no-label", text, "nodes", index, "handler", hint=hint)
 
 
 def _kind(edge: EdgeSpec) -> str:
