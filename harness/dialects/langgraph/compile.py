@@ -89,7 +89,7 @@ def _load(request: LoadRequest, app: App, *, as_callable: bool = False) -> Nativ
             compiled = graph_of(found, app.target, request, declared=bool(app.name))
     if compiled is None:
         name = getattr(found, "__name__", None) or type(found).__name__
-        graph = graph_of_callable(found, name, invocation.context or {})
+        graph = graph_of_callable(found, name, invocation.context or {}, is_said=as_callable)
         described = _described(graph, name, "python", app, request)
         return replace(described, declared=cache(partial(declared_callable, found)))
     if invocation.context is not None and (text := too_old(CONTEXT_FLOORS, "a graph with a context")):

@@ -8,6 +8,7 @@ langgraph.json      objects by the names of graphs, the folders of their modules
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -95,15 +96,32 @@ def _folders(target: Target, dependencies: tuple[Path, ...], _current: str) -> t
 
 @lru_cache(256)
 def module_name(file: Path, folders: tuple[str, ...]) -> str:
-    """Return the name by which the modules of an app import this file; "" if they cannot."""
+    """Return the name by which the modules of an app import this file; "" if they cannot.
+
+    With `src` and the folder around it, there are two: the longer one if it is what the file, or a package that it
+    is in, imports from (`from src.agent.tools import …`), as a file has one module.
+    """
     inside = [file.relative_to(folder) for folder in folders if file.is_relative_to(folder)]
+    names = []
     for relative in sorted(inside, key=lambda path: len(path.parts)):
         parts = [*relative.parts[:-1], relative.stem]
         if parts[-1] == "__init__":
             parts.pop()
         if parts and all(map(str.isidentifier, parts)):
-            return ".".join(parts)
-    return ""
+            names.append(".".join(parts))
+    return next(
+        (name for name in names if names[1:] and _is_imported_from(name, file)), next(iter(names), "")
+    )
+
+
+def _is_imported_from(name: str, file: Path) -> bool:
+    """True if a file, or a package that it is in, imports from the outermost package of this name."""
+    package, *inner = name.split(".")
+    around = [folder / "__init__.py" for folder, _ in zip(file.parents, inner, strict=False)]
+    wanted = re.compile(rf"^\s*(?:from|import)\s+{re.escape(package)}\b", re.MULTILINE)
+    return any(
+        each.is_file() and wanted.search(each.read_text("utf-8", "replace")) for each in (file, *around)
+    )
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import copy
 import inspect
+import re
 from asyncio import AbstractEventLoop
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, TypedDict
+from typing import Any, Final, NoReturn, TypedDict
 
 from harness.dialects.langgraph.app import import_error
 from harness.dialects.langgraph.dialect import Target
@@ -16,6 +17,8 @@ from harness.engine.versions import CONTEXT_FLOORS, too_old
 from harness.errors import ManifestError, Problem, Span
 from harness.graph.native import Invocation
 from harness.time.clock import VirtualTimeLoop
+
+_GRAPH: Final = re.compile(r"\b(?:StateGraph|CompiledStateGraph|CompiledGraph|Pregel)\b")
 
 
 def graph_of(found: Any, target: Target, request: LoadRequest, *, declared: bool = False) -> Any:
@@ -29,7 +32,7 @@ def graph_of(found: Any, target: Target, request: LoadRequest, *, declared: bool
     """
     named_at = request.named_at
     made = found
-    if callable(found) and not _is_graph(found) and is_factory(found, declared=declared):
+    if callable(found) and not is_graph(found) and is_factory(found, declared=declared):
         arguments = _factory_arguments(found, request.invocation, named_at)
         try:
             made = _wait(found(**arguments), request.loop)
@@ -37,17 +40,17 @@ def graph_of(found: Any, target: Target, request: LoadRequest, *, declared: bool
             raise
         except BaseException as error:
             raise import_error(target, error, named_at) from error
-        if not _is_graph(made):
+        if not is_graph(made):
             kind = type(made).__name__
             text = f"{target.shown} is called without input, as it makes a graph, and it returned {kind}"
             hint = "if it is the agent itself, write `dialect: python`"
             raise ManifestError(Problem("not-a-graph", text, named_at, hint))
-    if hasattr(made, "bound") and not hasattr(made, "nodes") and _is_graph(made.bound):
+    if hasattr(made, "bound") and not hasattr(made, "nodes") and is_graph(made.bound):
         made = made.bound.with_config(made.config)
     if type(made).__name__ == "RemoteGraph":
         text = f"{target.shown} is a graph on another server, which does not run in this process"
         raise ManifestError(Problem("not-runnable", text, named_at, "name the graph that the server runs"))
-    if _is_graph(made):
+    if is_graph(made):
         return made.compile() if hasattr(made, "compile") else made
     if not callable(made) and not hasattr(made, "ainvoke"):
         text = f"{target.shown} is neither a graph nor a function, but of the type {type(made).__name__}"
@@ -55,17 +58,19 @@ def graph_of(found: Any, target: Target, request: LoadRequest, *, declared: bool
     return None
 
 
-def _is_graph(found: Any) -> bool:
+def is_graph(found: Any) -> bool:
+    """True for a graph of LangGraph, compiled or not, and for one with a config."""
     kinds = {kind.__name__ for kind in type(found).__mro__}
     return bool(kinds & {"Pregel", "StateGraph", "RemoteGraph"}) or (
-        hasattr(found, "bound") and _is_graph(found.bound)
+        hasattr(found, "bound") and is_graph(found.bound)
     )
 
 
 def is_factory(found: Callable[..., Any], *, declared: bool = False) -> bool:
     """True for a function without parameters, or whose first one is the `config` or the `runtime`.
 
-    One that is `declared` to make a graph may have other parameters, which have defaults.
+    One that is `declared` to make a graph, is annotated to return one, or takes a `checkpointer` may have other
+    parameters, which have defaults.
     """
     if hasattr(found, "ainvoke") or not (inspect.isfunction(found) or inspect.ismethod(found)):
         return False
@@ -75,7 +80,12 @@ def is_factory(found: Callable[..., Any], *, declared: bool = False) -> bool:
         return False
     parameters = list(inspect.signature(found).parameters.values())
     required = [each for each in parameters if each.default is each.empty]
-    return not parameters or bool(_given_to_factory(parameters[0])) or (declared and not required)
+    says_so = (
+        declared
+        or bool(_GRAPH.search(str(found.__annotations__.get("return", ""))))
+        or any(each.name == "checkpointer" for each in parameters)
+    )
+    return not parameters or bool(_given_to_factory(parameters[0])) or (says_so and not required)
 
 
 def _given_to_factory(parameter: inspect.Parameter) -> str:
@@ -113,7 +123,7 @@ def _wait(made: Any, loop: Callable[[], AbstractEventLoop] | None) -> Any:
     What needs an event loop gets that of the run, and stays open until that is closed; outside of runs, one that
     is closed at once.
     """
-    if _is_graph(made):
+    if is_graph(made):
         return made
     if hasattr(made, "__aenter__"):
         made = _opened(made)
@@ -160,10 +170,11 @@ class Called(TypedDict, total=False):
     output: Any
 
 
-def graph_of_callable(agent: Any, name: str, context: Mapping[str, Any]) -> Any:
+def graph_of_callable(agent: Any, name: str, context: Mapping[str, Any], *, is_said: bool) -> Any:
     """Return a graph of one node, which calls an agent with the input, and the context if it wants it.
 
-    `output` is what it returns, or the pieces that it yields.
+    `output` is what it returns, or the pieces that it yields. Unless it `is_said` to be an agent, it must not
+    return a graph.
     """
     from langchain_core.runnables import RunnableConfig
     from langgraph.graph import END, START, StateGraph
@@ -181,17 +192,20 @@ def graph_of_callable(agent: Any, name: str, context: Mapping[str, Any]) -> Any:
         named = {key: value for key, value in given.items() if key in wanted}
         return ([state.get("input")] if len(wanted) > len(named) else []), named
 
+    def output(made: Any) -> Any:
+        return made if is_said or not is_graph(made) else _refuse(name)
+
     async def call_async(state: Called, config: RunnableConfig) -> Called:
         positional, named = arguments(state, config)
         made = function(*positional, **named)
         if inspect.isasyncgen(made):
             return {"output": _whole([piece async for piece in made])}
-        return {"output": await made}
+        return {"output": output(await made)}
 
     def call(state: Called, config: RunnableConfig) -> Called:
         positional, named = arguments(state, config)
         made = function(*positional, **named)
-        return {"output": _whole(list(made)) if inspect.isgenerator(made) else made}
+        return {"output": _whole(list(made)) if inspect.isgenerator(made) else output(made)}
 
     for each in (call_async, call):  # LangGraph reads the hints, which are texts here
         each.__annotations__ = {"state": Called, "config": RunnableConfig}
@@ -204,6 +218,16 @@ def graph_of_callable(agent: Any, name: str, context: Mapping[str, Any]) -> Any:
 
 def _is_async(function: Any) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+
+
+def _refuse(name: str) -> NoReturn:
+    """Raise the error of an agent that returned a graph, which nobody has run."""
+    text = f"'{name}' was called with the input, as the agent, and returned a graph"
+    hint = (
+        "list it under `graphs` in a langgraph.json, where a function whose parameters all have defaults makes a "
+        "graph, or name a function without parameters that calls it"
+    )
+    raise ManifestError(Problem("not-a-graph", text, None, hint))
 
 
 def _whole(pieces: list[Any]) -> Any:

@@ -286,7 +286,6 @@ def _plain_texts(graph: doc.GraphFile) -> Iterator[tuple[DocumentPath, str]]:
         yield from texts_in(node.options, ("nodes", id_, "options"))
 
 
-
 def schema_warnings(graph: doc.GraphFile, document: Document) -> Iterator[Problem]:
     """Yield the warnings in the order of the nodes."""
     for id_, node in graph.nodes.items():

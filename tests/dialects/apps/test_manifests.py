@@ -267,6 +267,45 @@ def test_settings_of_pydantic_have_the_keys_that_they_require(run_app: RunApp) -
     assert "the variable PLACE is not set" in error_of(found["nothing is given"])
 
 
+BUILDERS = """
+    from typing import TypedDict
+    from langgraph.graph import StateGraph
+    from langgraph.graph.state import CompiledStateGraph
+
+    class State(TypedDict):
+        topic: str
+
+    def told(listener=None) -> CompiledStateGraph:
+        return saved()
+
+    def typed(listener=None) -> "StateGraph[State]":
+        builder = StateGraph(State).add_node("work", lambda state: {"topic": "done"})
+        return builder.set_entry_point("work").set_finish_point("work")
+
+    def saved(checkpointer=None, listener=None):
+        return typed().compile(checkpointer=checkpointer)
+
+    def silent(listener=None):
+        return saved()
+"""
+
+
+@pytest.mark.parametrize("name", ["told", "typed", "saved"])
+def test_a_function_with_defaults_that_looks_like_a_builder_makes_a_graph(run_app: RunApp, name: str) -> None:
+    inside = "{name: it, input: {topic: rain}, expect: {path: [work]}}"
+    scenarios = f"manifest: app.py:{name}\nscenarios: [{inside}]"
+    (outcome,) = run_app(scenarios, {"app.py": BUILDERS}).values()
+    assert outcome.passed, outcome.observed.error
+
+
+def test_an_agent_that_returns_a_graph_has_not_run(run_app: RunApp) -> None:
+    scenarios = "manifest: app.py:silent\nscenarios: [{name: it, input: {topic: rain}}]"
+    (outcome,) = run_app(scenarios, {"app.py": BUILDERS}).values()
+    assert not outcome.passed
+    assert "'silent' was called with the input, as the agent, and returned a graph" in error_of(outcome)
+    assert "langgraph.json" in str(outcome.observed.error)
+
+
 BROKEN = {
     "graphs.py": GRAPHS,
     "missing.py": "import no_such_package.part\n",
@@ -400,6 +439,21 @@ def test_an_app_is_imported_once_also_beside_another_module_of_its_name(
     outcomes = run_app(scenario, {"agent.py": f"{note}\ndef agent(text):\n    return text\n"})
     assert [outcome.passed for outcome in outcomes.values()] == [True, True]
     assert (tmp_path / "imports.txt").read_text() == "x"
+
+
+@pytest.mark.parametrize("package", ["src.shop", "shop"])
+def test_a_file_in_src_is_the_module_that_the_app_imports(run_app: RunApp, package: str) -> None:
+    files = {
+        "langgraph.json": '{"dependencies": ["."], "graphs": {"shop": "./src/shop/graph.py:agent"}}',
+        "src/shop/__init__.py": f"from {package}.graph import agent\n",
+        "src/shop/graph.py": """
+            import sys
+            def agent(input): return sorted(name for name in sys.modules if "shop" in name)
+        """,
+    }
+    scenarios = "manifest: langgraph.json\nscenarios: [{name: it, input: hi}]"
+    (outcome,) = run_app(scenarios, files).values()
+    assert outcome.observed.output == [package, f"{package}.graph"]
 
 
 def test_an_app_may_draw_itself_when_it_is_imported(run_app: RunApp, tmp_path: Path) -> None:
