@@ -22,6 +22,7 @@ from harness.dialects.langgraph.dialect import (
     forget_folders,
 )
 from harness.dialects.langgraph.graphs import graph_of, graph_of_callable
+from harness.dialects.langgraph.messages import keys_of_messages, with_messages
 from harness.dialects.request import LoadRequest
 from harness.engine.versions import CONTEXT_FLOORS, FLOORS, default_recursion_limit, too_old
 from harness.errors import ManifestError, Problem, Span
@@ -237,14 +238,18 @@ def _vocabulary(compiled: Any, app: App, request: LoadRequest, dialect: str) -> 
 
 
 def _accept_for(compiled: Any, dialect: str) -> Any:
+    of_messages = cache(lambda: keys_of_messages(_input_schema(compiled)))
+
     async def accept(value: Any, run: Any) -> Any:
         if dialect == "python":
             return {"input": value}
         if "messages" in compiled.channels:
             if isinstance(value, str):
-                return {"messages": [{"role": "user", "content": value}]}
-            if isinstance(value, list):
-                return {"messages": value}
+                value = {"messages": [{"role": "user", "content": value}]}
+            elif isinstance(value, list):
+                value = {"messages": value}
+        if isinstance(value, Mapping):
+            return with_messages(value, of_messages())
         keys = _keys_of_input(compiled)
         if keys and isinstance(value, str | list):
             what = "text" if isinstance(value, str) else "a list"
@@ -257,10 +262,13 @@ def _accept_for(compiled: Any, dialect: str) -> Any:
 
 def _keys_of_input(compiled: Any) -> list[str]:
     """Return the keys of the input; empty if it is no mapping, or if that is not known."""
-    builder = getattr(compiled, "builder", None)
-    schema = getattr(builder, "input_schema", None) or getattr(builder, "input", None)  # until 0.4
-    keys = getattr(builder, "schemas", {}).get(schema, ())
+    keys = getattr(getattr(compiled, "builder", None), "schemas", {}).get(_input_schema(compiled), ())
     return [] if _WHOLE in keys else sorted(keys)
+
+
+def _input_schema(compiled: Any) -> Any:
+    builder = getattr(compiled, "builder", None)
+    return getattr(builder, "input_schema", None) or getattr(builder, "input", None)  # until 0.4
 
 
 def _finish_for(compiled: Any, dialect: str) -> Any:

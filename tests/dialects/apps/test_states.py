@@ -54,6 +54,51 @@ def test_text_is_no_input_of_a_state_without_messages(run_app: RunApp) -> None:
     )
 
 
+OF_OBJECTS = """
+    import operator
+    from typing import Annotated, Sequence, TypedDict
+
+    from langchain_core.messages import BaseMessage
+    from langgraph.graph import MessagesState, StateGraph
+
+
+    class Line(TypedDict):
+        role: str
+        content: str
+
+
+    class State(TypedDict):
+        messages: Annotated[Sequence[BaseMessage], operator.add]
+        lines: list[Line]
+        topic: str
+
+
+    def kinds(state):
+        return {"topic": " ".join(type(each).__name__ for each in [*state["messages"], *state.get("lines", [])])}
+
+
+    graph = StateGraph(State).add_node(kinds).set_entry_point("kinds").compile()
+"""
+
+
+def test_an_input_has_message_objects_where_the_state_holds_them(run_app: RunApp) -> None:
+    found = run_app(
+        """
+        manifest: app.py:graph
+        scenarios:
+          - {name: text, input: hi, expect: {state: {topic: HumanMessage}}}
+          - name: a list
+            input: [{role: user, content: a}, {type: ai, content: b}]
+            expect: {state: {topic: HumanMessage AIMessage}}
+          - name: a mapping
+            input: {messages: [{role: system, content: a}], lines: [{role: user, content: b}]}
+            expect: {state: {topic: SystemMessage dict}}
+        """,
+        {"app.py": OF_OBJECTS},
+    )
+    assert {name: one.observed.state["topic"] for name, one in found.items() if not one.passed} == {}
+
+
 def test_keys_that_resemble_one_of_the_state_are_told(run_app: RunApp) -> None:
     """LangGraph drops an input that its schema does not have, and a check of a missing key holds for ever."""
     found = run_app(
