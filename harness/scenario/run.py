@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from harness.chance import seeded_chance
 from harness.dialects.load import load_graph
@@ -75,6 +75,9 @@ if TYPE_CHECKING:
     from harness.recording.human import Ask
     from harness.scenario.recording import CassetteWriter, RecordingSession
     from harness.world.responder import LastResponder
+
+_MOST_UNANSWERED: Final = 3
+"""The most warnings for what an import asked in vain."""
 
 
 def run_scenario(
@@ -309,6 +312,7 @@ def run_once(
                 repeat_environment(graph.import_folders)
         except SourceError as error:
             return _refused(scenario, error, recorded)
+        unanswered = _unanswered_by_import(world) if of_app else []
         names: Sequence[Problem] = ()
         try:
             is_open = isinstance(graph, NativeGraph) and graph.has_tasks
@@ -335,6 +339,7 @@ def run_once(
             raise
         except BaseException as error:  # a tool may have raised anything
             result = result or _crashed(error, graph, backend)
+        result.observed.warnings += unanswered
         if of_app and not app_process.is_available():
             result.observed.warnings.append(app_process.CANNOT_FORK)
         if isinstance(graph, NativeGraph) and of_app and result.trace is not None:
@@ -351,6 +356,12 @@ def run_once(
         if settings.narrate and result.trace is not None:
             result.narration = [*narration(result.trace.events, graph)]
         return result
+
+
+def _unanswered_by_import(world: ScriptedWorld) -> list[str]:
+    """Return a warning for each call that an import made in vain, and that the app went on without."""
+    found = dict.fromkeys(str(error).splitlines()[0] for error in world.unanswered)
+    return [f"the import of the app went on without an answer: {text}" for text in found][:_MOST_UNANSWERED]
 
 
 def _refused(scenario: Scenario, error: SourceError, recorded: Mapping[str, str]) -> RunResult:

@@ -56,6 +56,8 @@ class ScriptedWorld:
         """The responders without the backend. They answer HTTP requests of real tools."""
         self.connected: set[str] = set()
         """The ids of the MCP servers whose tools were listed."""
+        self.unanswered: list[UnscriptedCall] = []
+        """The errors for what nothing answered, whatever the code that asked made of them."""
         self.put_in_front(spec)
 
     def put_in_front(self, spec: WorldSpec) -> None:
@@ -77,7 +79,9 @@ class ScriptedWorld:
 
     def unscripted(self, effect: Effect, state: State) -> UnscriptedCall:
         """Return the error for an effect that nothing answers, with the nearest stub."""
-        return next(error for each in self._scripted if (error := each.unscripted(effect, state)))
+        found = next(error for each in self._scripted if (error := each.unscripted(effect, state)))
+        self.unanswered.append(found)
+        return found
 
     def has_answers(self, effects: Sequence[Effect], state: State) -> bool:
         """True if all effects would be answered, in this order. Consumes nothing."""
@@ -111,7 +115,11 @@ class ScriptedWorld:
             UnscriptedCall: the scenario has no such server.
             Exception: the server cannot be reached.
         """
-        tools = await self._servers.tools(endpoint)
+        try:
+            tools = await self._servers.tools(endpoint)
+        except UnscriptedCall as error:
+            self.unanswered.append(error)
+            raise
         self.connected.add(endpoint.id)
         return tools
 

@@ -497,6 +497,31 @@ def test_http_stubs_answer_what_an_import_requests(run_app: RunApp) -> None:
     assert [one.verdict for one in found.values()] == ["passed", "passed"]
 
 
+def test_an_import_that_goes_on_without_an_answer_is_a_warning(run_app: RunApp) -> None:
+    """The run may be of an app without its tools, or with other settings."""
+    app = """
+        import httpx
+        try:
+            TOOLS = httpx.get("https://tools.example.com/list").json()
+        except Exception:
+            TOOLS = []
+        def agent(input): return TOOLS
+    """
+    scenarios = """
+        manifest: app.py:agent
+        scenarios:
+          - {name: unanswered, input: hi, expect: {output: []}}
+          - name: answered
+            input: hi
+            http: [{url: "*/list", json: [a]}]
+            expect: {output: [a], never_warnings: [{$contains: went on}]}
+    """
+    found = run_app(scenarios, {"app.py": app})
+    assert [one.passed for one in found.values()] == [True, True]
+    (warning,) = found["unanswered"].observed.warnings
+    assert "the import of the app went on without an answer: nothing answers http https://tools." in warning
+
+
 def test_a_file_of_variables_is_not_read_and_others_are(run_app: RunApp) -> None:
     app = """
         import os
