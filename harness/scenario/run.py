@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from harness.chance import seeded_chance
 from harness.dialects.load import load_graph
@@ -75,9 +75,6 @@ if TYPE_CHECKING:
     from harness.recording.human import Ask
     from harness.scenario.recording import CassetteWriter, RecordingSession
     from harness.world.responder import LastResponder
-
-_MOST_UNANSWERED: Final = 3
-"""The most warnings for what an import asked in vain."""
 
 
 def run_scenario(
@@ -312,7 +309,7 @@ def run_once(
                 repeat_environment(graph.import_folders)
         except SourceError as error:
             return _refused(scenario, error, recorded)
-        unanswered = _unanswered_by_import(world) if of_app else []
+        unanswered = world.unanswered_by_import() if of_app else []
         names: Sequence[Problem] = ()
         try:
             is_open = isinstance(graph, NativeGraph) and graph.has_tasks
@@ -345,9 +342,8 @@ def run_once(
         if isinstance(graph, NativeGraph) and of_app and result.trace is not None:
             ended, connected = result.observed.status in ("completed", "interrupted"), sorted(world.connected)
             names = names_unknown_in_run(scenario, graph, result.trace, settings, connected, ended=ended)
-        result.observed.warnings += [problem.one_line for problem in (*scenario.warnings, *names)]
-        absent = absent_variables(scenario, recorded, graph.sources)
-        result.observed.warnings += [problem.one_line for problem in absent]
+        told = *scenario.warnings, *names, *absent_variables(scenario, recorded, graph.sources)
+        result.observed.warnings += [problem.one_line for problem in told]
         # Refused connections are reported, since the agent's code may have caught the error.
         result.observed.warnings += connections
         result.varies = is_real or scenario.draws or chance.drawn
@@ -356,12 +352,6 @@ def run_once(
         if settings.narrate and result.trace is not None:
             result.narration = [*narration(result.trace.events, graph)]
         return result
-
-
-def _unanswered_by_import(world: ScriptedWorld) -> list[str]:
-    """Return a warning for each call that an import made in vain, and that the app went on without."""
-    found = dict.fromkeys(str(error).splitlines()[0] for error in world.unanswered)
-    return [f"the import of the app went on without an answer: {text}" for text in found][:_MOST_UNANSWERED]
 
 
 def _refused(scenario: Scenario, error: SourceError, recorded: Mapping[str, str]) -> RunResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from harness.errors import Span, UnscriptedCall
 from harness.graph.effects import Effect, HTTPCall, MCPEndpoint, ToolSpec
@@ -18,6 +18,9 @@ from harness.world.spec import Fault, WorldSpec
 
 if TYPE_CHECKING:
     from harness.world.backend import Backend
+
+_MOST_TOLD: Final = 3
+"""The most warnings for what an import asked in vain."""
 
 
 class ScriptedWorld:
@@ -56,8 +59,7 @@ class ScriptedWorld:
         """The responders without the backend. They answer HTTP requests of real tools."""
         self.connected: set[str] = set()
         """The ids of the MCP servers whose tools were listed."""
-        self.unanswered: list[UnscriptedCall] = []
-        """The errors for what nothing answered, whatever the code that asked made of them."""
+        self._unanswered: list[UnscriptedCall] = []
         self.put_in_front(spec)
 
     def put_in_front(self, spec: WorldSpec) -> None:
@@ -80,8 +82,13 @@ class ScriptedWorld:
     def unscripted(self, effect: Effect, state: State) -> UnscriptedCall:
         """Return the error for an effect that nothing answers, with the nearest stub."""
         found = next(error for each in self._scripted if (error := each.unscripted(effect, state)))
-        self.unanswered.append(found)
+        self._unanswered.append(found)
         return found
+
+    def unanswered_by_import(self) -> list[str]:
+        """Return a warning for each call that the import of an app made in vain, and that the app went on without."""
+        found = dict.fromkeys(str(error).splitlines()[0] for error in self._unanswered)
+        return [f"the import of the app went on without an answer: {text}" for text in found][:_MOST_TOLD]
 
     def has_answers(self, effects: Sequence[Effect], state: State) -> bool:
         """True if all effects would be answered, in this order. Consumes nothing."""
@@ -118,7 +125,7 @@ class ScriptedWorld:
         try:
             tools = await self._servers.tools(endpoint)
         except UnscriptedCall as error:
-            self.unanswered.append(error)
+            self._unanswered.append(error)
             raise
         self.connected.add(endpoint.id)
         return tools
