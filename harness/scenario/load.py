@@ -315,7 +315,7 @@ def _with_twins(scenarios: Sequence[Scenario], documents: Mapping[str, Document]
 _NOT_JUDGED: Final = {"status": 0.0, "unused": 0.0}
 """The weights of the gates: only the output is judged."""
 _OF_MANIFEST: Final = ("agent", "agent_span", "weight", "timeout_s", "turns", "expect")
-"""What a scenario of a file has from the test scenario that it names."""
+"""The fields that a scenario of a file has from the test scenario that it names."""
 
 
 _Input = Annotated[
