@@ -109,7 +109,12 @@ name: desk
 entry_points: [{name: in, target: ask}]
 agents: {ask: {prompt: Answer., tools: [find]}}
 """
-FILES = {"sherma": SHERMA, "agentspec": AGENTSPEC, "yagra": YAGRA, "mesh": MESH}
+LOKI = """\
+start: ask
+model: quill-2
+nodes: {ask: {type: llm, prompt: p, next: done}, done: {type: end, output: "{{output}}"}}
+"""
+FILES = {"sherma": SHERMA, "agentspec": AGENTSPEC, "yagra": YAGRA, "mesh": MESH, "loki": LOKI}
 
 Told = Callable[..., list[str]]
 
@@ -295,6 +300,7 @@ def test_a_name_that_only_a_run_knows_is_a_warning(told: Told, keys: str, reason
             "5:26 checks names 'askng', but 'manifest' calls nothing of that name|did you mean 'asking'?",
         ),
         ("yagra", "env: {ASK_MODLE: x}", "5:7 nothing in 'manifest' uses the variable 'ASK_MODLE'"),
+        ("loki", "expect: {state: {page: {$missing: true}}}", "5:18 state: 'page' is always missing"),
         ("mesh", "hooks: [my.Hook]", "5:9 'my.Hook' does nothing: leafmesh has no hooks"),
     ],
 )  # fmt: skip

@@ -13,8 +13,8 @@ from typing import Any, Final
 from harness.dialects.kit.attempts import with_timeout
 from harness.dialects.loki import document as doc
 from harness.dialects.loki import routing
-from harness.dialects.loki.knowledge import KnowledgeProvider
-from harness.dialects.loki.knowledge_store import context_of
+from harness.dialects.loki.knowledge.provision import KnowledgeProvider
+from harness.dialects.loki.knowledge.store import context_of
 from harness.dialects.loki.model_nodes import ChildAgent, Load, ModelSettings, call_llm, spawn
 from harness.dialects.loki.templates import (
     apply_state_updates,

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from harness.dialects.kit.rules import Rules, reachable
 from harness.dialects.loki import document as doc
-from harness.dialects.loki.knowledge import has_protocol
+from harness.dialects.loki.knowledge.provision import has_protocol
 from harness.dialects.loki.nodes import PREDICATE_FORM, RUNTIMES, is_predicate, satisfies
 from harness.dialects.loki.routing import links
 from harness.dialects.loki.templates import MISSPELLING_CUTOFF, TEMPLATE, is_path, paths

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.dialects.loki import knowledge_store as store
 from harness.dialects.loki.document import RagNode
-from harness.dialects.loki.knowledge_store import Chunk, KnowledgeBase, Vector
+from harness.dialects.loki.knowledge import store
+from harness.dialects.loki.knowledge.store import Chunk, KnowledgeBase, Vector
 from tests.dialects.loki.knowledge.desk import Desk, error_of
 
 

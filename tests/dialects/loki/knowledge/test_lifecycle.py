@@ -112,7 +112,7 @@ def test_a_base_that_cannot_be_saved_is_a_warning(
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("harness.dialects.loki.knowledge_store.os.replace", full)
+    monkeypatch.setattr("harness.dialects.loki.knowledge.store.os.replace", full)
     outcome = desk.run("expect: {status: completed}", RecordMode.LIVE)
     assert outcome.verdict == "passed"
     assert outcome.observed.warnings == [

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.dialects.loki.knowledge_store import fuse
+from harness.dialects.loki.knowledge.store import fuse
 
 RANKINGS = st.lists(st.lists(st.integers(0, 9), unique=True), min_size=1, max_size=3)
 

@@ -1,12 +1,6 @@
-"""The knowledge bases of rag nodes: reading, splitting and embedding documents, or loading the base.
+"""The knowledge base of a rag node: reading, splitting and embedding its documents, or loading the base.
 
-    documents ─▶ chunks ─▶ embeddings ─┐
-    (files, folders, addresses)        ├─▶ base ─▶ search ─▶ context and sources
-                  <node-id>.yaml ──────┘
-                (`knowledge_store`)
-
-Documents at addresses and embeddings are effects of the node, so that stubs, recordings and real servers can answer.
-spec: "rag", "Knowledge base lifecycle".
+spec: "rag", `documents`; "Knowledge base lifecycle".
 """
 
 from __future__ import annotations
@@ -23,9 +17,9 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, ValidationError
 
-from harness.dialects.loki import knowledge_store as store
 from harness.dialects.loki.document import RagNode
-from harness.dialects.loki.knowledge_store import Chunk, KnowledgeBase, Vector, context_of
+from harness.dialects.loki.knowledge import store
+from harness.dialects.loki.knowledge.store import Chunk, KnowledgeBase, Vector, context_of
 from harness.dialects.request import LoadRequest
 from harness.engine.context import NodeContext
 from harness.errors import HarnessError, ManifestError, Problem, Span
