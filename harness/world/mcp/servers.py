@@ -120,19 +120,24 @@ def _after(answer: Mapping[str, Any], stub: MCPStub) -> MCPResult:
 _calling: ContextVar[tuple[MCPCall, State]] = ContextVar("_calling")
 
 
+_Key = tuple[str, asyncio.AbstractEventLoop]
+"""The id of a server, and the loop in which its session runs."""
+
+
 class MCPServers(MCPStubs):
     """The MCP servers of a scenario, and the open sessions.
 
-    A session is opened on the first call of a server, in any task. For servers that the scenario calls real or does
-    not mention, the session comes from `backend`, if there is one. `last` answers the calls of a scripted server that
-    none of its stubs does.
+    A session is opened on the first call of a server in an event loop, in any task. An app has several loops where it
+    asks for tools by `asyncio.run` while it is imported, or in a thread. For servers that the scenario calls real or
+    does not mention, the session comes from `backend`, if there is one. `last` answers the calls of a scripted server
+    that none of its stubs does.
     """
 
     def __init__(self, backend: Sessions | None = None, last: Responder | None = None) -> None:
         super().__init__()
         self._backend, self._last = backend, last
-        self._open: dict[str, MCPSession] = {}
-        self._opening: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._open: dict[_Key, MCPSession] = {}
+        self._opening: defaultdict[_Key, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._sessions = AsyncExitStack()
         self._closed = False
         self._under_way: list[tuple[MCPCall, Context]] = []
@@ -196,8 +201,9 @@ class MCPServers(MCPStubs):
 
     async def _session(self, endpoint: MCPEndpoint) -> MCPSession | None:
         """Return the session with a server, opened by the first caller; None if there can be none."""
-        async with self._opening[endpoint.id]:
-            if endpoint.id not in self._open:
+        key = endpoint.id, asyncio.get_running_loop()
+        async with self._opening[key]:
+            if key not in self._open:
                 context = self._connection(endpoint)
                 if context is None:
                     return None
@@ -206,8 +212,8 @@ class MCPServers(MCPStubs):
                     if self._closed:
                         raise MCPFailure(f"MCP server {endpoint.id!r} is asked after the end of the run")
                     self._sessions.push_async_callback(opening.pop_all().aclose)
-                self._open[endpoint.id] = session
-            return self._open[endpoint.id]
+                self._open[key] = session
+            return self._open[key]
 
     def _connection(self, endpoint: MCPEndpoint) -> AbstractAsyncContextManager[MCPSession] | None:
         """Return a new session with a server, as a context manager; None if there can be none."""

@@ -102,3 +102,40 @@ def test_a_server_that_is_connected_and_not_called_is_known(run_app: RunApp) -> 
 def test_a_factory_whose_server_nobody_scripts_tells_so(run_app: RunApp) -> None:
     found = run_app("manifest: langgraph.json\nscenarios: [{name: it, input: hi}]", APP)
     assert "weather-server" in error_of(found["it"])
+
+
+def test_a_server_is_asked_in_every_loop_of_an_app(run_app: RunApp) -> None:
+    """Many apps list the tools of a server by `asyncio.run` while they are imported, and call them in the run."""
+    app = """
+        import asyncio
+
+        from mcp import ClientSession, StdioServerParameters
+        from mcp.client.stdio import stdio_client
+
+        async def ask(city):
+            async with stdio_client(StdioServerParameters(command="weather-server")) as streams:
+                async with ClientSession(*streams) as session:
+                    await session.initialize()
+                    if city is None:
+                        return [tool.name for tool in (await session.list_tools()).tools]
+                    return (await session.call_tool("forecast", {"city": city})).content[0].text
+
+        NAMES = asyncio.run(ask(None))
+
+        async def agent(input):
+            in_thread = await asyncio.to_thread(lambda: asyncio.run(ask("Rome")))
+            return [NAMES, await ask("Oslo"), in_thread, await ask("Bern")]
+    """
+    (outcome,) = run_app(
+        """
+        manifest: app.py:agent
+        scenarios:
+          - name: it
+            input: hi
+            mcp: {weather-server: {tools: [{name: forecast, stubs: [{return: sunny, latency: 3}]}]}}
+            expect: {output: [[forecast], sunny, sunny, sunny], call_counts: {mcp: 3}}
+        """,
+        {"app.py": app},
+    ).values()
+    assert outcome.passed, (outcome.observed.error, outcome.checks)
+    assert outcome.observed.latency["total"] == 9
