@@ -87,7 +87,7 @@ class ScriptedWorld:
 
     def unanswered_by_import(self) -> list[str]:
         """Return a warning for each call that the import of an app made in vain, and that the app went on without."""
-        found = dict.fromkeys(str(error).splitlines()[0] for error in self._unanswered)
+        found = dict.fromkeys(str(error).splitlines()[0].removesuffix(":") for error in self._unanswered)
         return [f"the import of the app went on without an answer: {text}" for text in found][:_MOST_TOLD]
 
     def has_answers(self, effects: Sequence[Effect], state: State) -> bool:

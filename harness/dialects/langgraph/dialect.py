@@ -98,13 +98,15 @@ def _folders(target: Target, dependencies: tuple[Path, ...], _current: str) -> t
 def module_name(file: Path, folders: tuple[str, ...]) -> str:
     """Return the name by which the modules of an app import this file; "" if they cannot.
 
-    With `src` and the folder around it, there are two: the longer one if it is what the file, or a package that it
-    is in, imports from (`from src.agent.tools import …`), as a file has one module.
+    There may be several. A file in a package is a module of that package, whose relative imports work. With `src`
+    and the folder around it, the longer name is taken if it is what the file, or a package that it is in, imports
+    from (`from src.agent.tools import …`), as a file has one module.
     """
-    inside = [file.relative_to(folder) for folder in folders if file.is_relative_to(folder)]
+    inside = [Path(folder) for folder in folders if file.is_relative_to(folder)]
+    inside.sort(key=lambda folder: ((folder / "__init__.py").is_file(), -len(folder.parts)))
     names = []
-    for relative in sorted(inside, key=lambda path: len(path.parts)):
-        parts = [*relative.parts[:-1], relative.stem]
+    for folder in inside:
+        parts = list(file.relative_to(folder).with_suffix("").parts)
         if parts[-1] == "__init__":
             parts.pop()
         if parts and all(map(str.isidentifier, parts)):

@@ -456,6 +456,24 @@ def test_a_file_in_src_is_the_module_that_the_app_imports(run_app: RunApp, packa
     assert outcome.observed.output == [package, f"{package}.graph"]
 
 
+def test_a_file_in_a_package_may_import_from_it(run_app: RunApp) -> None:
+    """Relatively, and what is beside it as a script would."""
+    files = {
+        "shop/__init__.py": "",
+        "shop/desk/__init__.py": "",
+        "shop/prices.py": "PRICE = 3\n",
+        "shop/desk/words.py": "WORD = 'hello'\n",
+        "shop/desk/graph.py": """
+            from ..prices import PRICE
+            from words import WORD
+            def agent(input): return [PRICE, WORD, __name__]
+        """,
+    }
+    scenarios = "manifest: shop/desk/graph.py:agent\nscenarios: [{name: it, input: hi}]"
+    (outcome,) = run_app(scenarios, files).values()
+    assert outcome.observed.output == [3, "hello", "shop.desk.graph"], outcome.observed.error
+
+
 def test_an_app_may_draw_itself_when_it_is_imported(run_app: RunApp, tmp_path: Path) -> None:
     app = """\
     from langgraph.graph import START, MessagesState, StateGraph
