@@ -3,11 +3,13 @@
 import json
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Protocol
 
 import pytest
 
 import tests.preloaded  # noqa: F401
+from harness.secrets import environment
 from tests import forked
 
 MANIFEST = """\
@@ -347,6 +349,15 @@ def test_a_misspelt_variable_is_a_warning_even_if_no_scenario_runs(
     assert said.count("warning: the variable HARNESS_REPROT is not read: did you mean HARNESS_REPORT?") == 1
 
 
+@pytest.fixture
+def own_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let other tests not know the variables that a test sets: a secret stays known until its process ends."""
+    read = environment._variables_of_process.__wrapped__
+    monkeypatch.setattr(environment, "_variables_of_process", cache(read))
+    monkeypatch.setattr(environment, "_watched", [])
+
+
+@pytest.mark.usefixtures("own_variables")
 @pytest.mark.parametrize("processes", ["-n0", "-n2"])
 def test_a_value_too_short_to_be_kept_secret_is_one_warning(
     suite: RunSuite, monkeypatch: pytest.MonkeyPatch, processes: str
