@@ -23,6 +23,7 @@ from harness.dialects.load import load_scenarios
 from harness.dialects.registry import dialect_of
 from harness.dialects.request import LoadRequest
 from harness.errors import FormatError, ManifestError, Problem, SourceError, Span
+from harness.graph.effects import EFFECTS
 from harness.scenario import SUFFIXES
 from harness.scenario.case_table import load_cases
 from harness.scenario.cases import CASES, expand_cases, stray_references
@@ -38,7 +39,7 @@ from harness.world.field_types import LEFT_OUT, by_shape
 
 _SHARED_KEYS: Final = ("manifest", "dialect", "agent", "entry_point", "components", "env")
 """Keys of a file that apply to all its scenarios."""
-_BY_NAME: Final = ("tools", "handlers", "agents", "scripts", "retrieval", "mcp", "llm", "human")
+_BY_NAME: Final = frozenset(effect.key for effect in EFFECTS.values())
 
 
 class Head(FileKeys):

@@ -16,7 +16,10 @@ from langgraph.graph.message import add_messages
 from langgraph.types import interrupt
 
 import harness
+from harness.api import keys
 from harness.errors import FormatError
+from harness.graph.effects import EFFECTS
+from harness.scenario.document_expect import Expect as ExpectModel
 from harness.scenario.load import load_file
 from harness.scenario.run import run_scenario
 
@@ -386,3 +389,8 @@ def test_a_notebook_shows_its_page() -> None:
     page = harness.run(TRIAGE, "I was charged twice", llm=BILLING)._repr_html_()
     assert page.startswith("<iframe sandbox=")
     assert "open_ticket" in page
+
+
+def test_the_typed_keys_are_those_of_scenarios() -> None:
+    assert keys.Expect.__annotations__.keys() == ExpectModel.model_fields.keys() - {"judge", "unused"}
+    assert keys.World.__annotations__.keys() == {effect.key for effect in EFFECTS.values()}

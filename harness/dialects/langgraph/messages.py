@@ -10,8 +10,6 @@ from harness.dialects.kit.manifest import BadInput
 
 def keys_of_messages(schema: Any) -> frozenset[str]:
     """Return the keys of a state that hold objects of LangChain, except those that `add_messages` makes itself."""
-    from langgraph.graph.message import add_messages
-
     try:
         hints = get_type_hints(schema, include_extras=True)
     except Exception:  # a name that only a type checker knows
@@ -19,8 +17,14 @@ def keys_of_messages(schema: Any) -> frozenset[str]:
     return frozenset(
         key
         for key, hint in hints.items()
-        if add_messages not in getattr(hint, "__metadata__", ()) and _holds_messages(hint)
+        if not any(map(_makes_messages, getattr(hint, "__metadata__", ()))) and _holds_messages(hint)
     )
+
+
+def _makes_messages(reducer: Any) -> bool:
+    """True for `add_messages`, also for one with a format."""
+    function = getattr(reducer, "func", reducer)
+    return getattr(function, "__module__", "") == "langgraph.graph.message"
 
 
 def _holds_messages(hint: Any) -> bool:
