@@ -46,7 +46,7 @@ class Report:
         taken = coverage(merged.shape, merged.features)
         rate = runs / max(now - self._began, 0.001)
         text = (
-            " · ".join((printable(subject.name), plural(runs, "run"), f"{rate:.0f} a second", _parts(taken)))
+            " · ".join((printable(subject.name), plural(runs, "run"), _pace(rate), _parts(taken)))
             + f" · {plural(len(merged.found), 'finding')}"
         )
         if self._console.is_terminal and not is_ci_machine():
@@ -94,7 +94,7 @@ class Report:
         rate = done.runs / done.seconds if done.seconds else 0
         ended = "interrupted after " if done.interrupted else ""
         self._line(
-            f"  {ended}{plural(done.runs, 'run')} ({rate:.0f} a second) · {_parts(done.coverage)} · "
+            f"  {ended}{plural(done.runs, 'run')} ({_pace(rate)}) · {_parts(done.coverage)} · "
             f"{plural(len(done.findings), 'finding')}"
         )
 
@@ -106,6 +106,11 @@ def _world(finding: Finding) -> str:
     """Return the input and the answers of a finding, as its scenario has them."""
     shown = {key: value for key, value in finding.keys.items() if key not in _NOT_SHOWN}
     return dedent(scenario_text(shown, 0).replace("- ", "  ", 1)) if shown else ""
+
+
+def _pace(rate: float) -> str:
+    """Return the runs in a second; an app may take several for one."""
+    return f"{rate:.0f} a second" if rate >= 10 or not rate else f"{rate:.2g} a second"
 
 
 def _parts(taken: Any) -> str:

@@ -211,7 +211,7 @@ class _AppProcess:
     def close(self) -> None:
         self.connection.close()
         with suppress(ProcessLookupError):
-            os.kill(self.process, signal.SIGTERM)
+            os.kill(self.process, signal.SIGKILL)  # the app may have a handler of SIGTERM
         with suppress(ChildProcessError):
             os.waitpid(self.process, 0)
 

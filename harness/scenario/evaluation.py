@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
@@ -19,9 +19,9 @@ from harness.graph.narration import kinds_of
 from harness.graph.to_json import to_json
 from harness.scenario.believed import unfailing
 from harness.scenario.checks.run import run_checks
-from harness.scenario.model import MISSING, Expectations, Scenario
-from harness.scenario.outcome import CheckResult, Observation, Outcome, RunResult, error_json
-from harness.scenario.score import judgement_of, latency_penalty
+from harness.scenario.model import MISSING, Expectations, Scenario, absent_variables
+from harness.scenario.outcome import CheckResult, Observation, Outcome, RunResult, error_json, refused_result
+from harness.scenario.score import expects_value, judgement_of, latency_penalty
 from harness.source.document import shown_path
 
 
@@ -80,6 +80,20 @@ def _place(span: Span | None, manifest: str) -> int | str | None:
         return None
     file = shown_path(span.file)
     return span.line if file == manifest else f"{file}:{span.line}"
+
+
+def refused(scenario: Scenario, error: SourceError, recorded: Mapping[str, str]) -> RunResult:
+    """Return the result of a run whose manifest cannot be loaded.
+
+    If the path of the scenario file leads nowhere, no manifest was refused: not even `status: invalid` expects that.
+    """
+    result = refused_result(error)
+    result.observed.warnings += [each.one_line for each in absent_variables(scenario, recorded)]
+    if expects_value(scenario.expect, "status", "invalid"):
+        result.observed.warnings += [each.one_line for each in scenario.warnings]
+        if any(p.code == "missing-file" and p.span == scenario.manifest_span for p in error.problems[:1]):
+            result.observed.status = "failed"
+    return result
 
 
 def skipped_outcome(scenario: Scenario) -> Outcome:

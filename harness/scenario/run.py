@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from datetime import datetime
@@ -29,7 +29,7 @@ from harness.graph.native import NativeGraph
 from harness.interception.descriptors import preserve_streams
 from harness.interception.intercept import intercepted, intercepted_from_first_effect
 from harness.scenario import app_process
-from harness.scenario.evaluation import outcome_of, skipped_outcome, unjudged_outcome
+from harness.scenario.evaluation import outcome_of, refused, skipped_outcome, unjudged_outcome
 from harness.scenario.leftovers import leftovers_found
 from harness.scenario.model import (
     Scenario,
@@ -48,12 +48,10 @@ from harness.scenario.outcome import (
     RunResult,
     crashed_result,
     failed_result,
-    refused_result,
 )
 from harness.scenario.process_state import prepare_process, preserve_process_state
 from harness.scenario.real_limit import RealTimeExceeded, progress, real_limit
 from harness.scenario.redaction import redacted, redacted_events, redacted_output, secrets_of
-from harness.scenario.score import expects_value
 from harness.scenario.turns import run_turns
 from harness.settings import RecordMode, Settings
 from harness.source.frames import located_defects
@@ -296,10 +294,9 @@ def run_once(
             stack.enter_context(answering_factories(world))
         runner = asyncio.Runner(loop_factory=PacedTimeLoop if is_real else VirtualTimeLoop)
         stack.callback(runner.close)  # also where loading fails
-
-        def loop() -> asyncio.AbstractEventLoop:
-            readings.follow(runner.get_loop())
-            return runner.get_loop()
+        in_turn = stack.enter_context(ExitStack())
+        is_native = of_app or isinstance(graph, NativeGraph)
+        loop = partial(_loop_of, runner, readings, in_turn if is_native else None)
 
         try:
             with located_defects(scenario.manifests[0], scenario.manifest_span):
@@ -308,7 +305,7 @@ def run_once(
                     graph = load_graph(replace(request, loop=loop) if of_app else request, scenario.dialect)
                 repeat_environment(graph.import_folders)
         except SourceError as error:
-            return _refused(scenario, error, recorded)
+            return refused(scenario, error, recorded)
         unanswered = world.unanswered_by_import() if of_app else []
         names: Sequence[Problem] = ()
         try:
@@ -331,6 +328,7 @@ def run_once(
                 try:
                     result = loop().run_until_complete(turns)
                 finally:
+                    in_turn.close()
                     watch.put_back_builtins()
         except KeyboardInterrupt:
             raise
@@ -345,7 +343,7 @@ def run_once(
         told = *scenario.warnings, *names, *absent_variables(scenario, recorded, graph.sources)
         result.observed.warnings += [problem.one_line for problem in told]
         # Refused connections are reported, since the agent's code may have caught the error.
-        result.observed.warnings += connections
+        result.observed.warnings += [*connections]
         result.varies = is_real or scenario.draws or chance.drawn
         result.seeded |= scenario.draws or chance.used
         result.now = instant_text(readings.start)
@@ -354,18 +352,18 @@ def run_once(
         return result
 
 
-def _refused(scenario: Scenario, error: SourceError, recorded: Mapping[str, str]) -> RunResult:
-    """Return the result of a run whose manifest cannot be loaded.
+def _loop_of(runner: asyncio.Runner, readings: Readings, in_turn: ExitStack | None) -> VirtualTimeLoop:
+    """Return the loop of a run.
 
-    If the path of the scenario file leads nowhere, no manifest was refused: not even `status: invalid` expects that.
+    The threads of an app take turns until `in_turn` is closed: over its whole run, since one that the making of the
+    graph or a turn of the conversation starts may work for later ones, as that of a connection with a database does.
     """
-    result = refused_result(error)
-    result.observed.warnings += [each.one_line for each in absent_variables(scenario, recorded)]
-    if expects_value(scenario.expect, "status", "invalid"):
-        result.observed.warnings += [each.one_line for each in scenario.warnings]
-        if any(p.code == "missing-file" and p.span == scenario.manifest_span for p in error.problems[:1]):
-            result.observed.status = "failed"
-    return result
+    made = runner.get_loop()
+    assert isinstance(made, VirtualTimeLoop)
+    readings.follow(made)
+    if in_turn is not None:
+        in_turn.enter_context(made.threads_in_turn())
+    return made
 
 
 def _intercepted(

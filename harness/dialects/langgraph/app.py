@@ -38,7 +38,7 @@ _POINT: Final = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 """A PNG file with one point."""
-_MOST_UNSET: Final = 3
+_MOST_UNSET: Final = 8
 """The most variables that are suggested where an import fails for a reason that does not name one."""
 _LEVELS_UP: Final = 4
 """The folders around an app in which a package is looked for that it cannot import."""
@@ -292,8 +292,8 @@ def import_error(target: Target, error: BaseException, named_at: Span | None) ->
 
 def _env_of(names: Sequence[str]) -> str:
     """Return what sets variables."""
-    options = " ".join(f"--env {name}=…" for name in names)
-    return f"env: {{{', '.join(f'{name}: …' for name in names)}}}, or {options}"
+    option = names[0] if len(names) == 1 else "NAME"
+    return f"env: {{{', '.join(f'{name}: …' for name in names)}}}, or --env {option}=…"
 
 
 def _read_in_vain(error: BaseException) -> list[str]:

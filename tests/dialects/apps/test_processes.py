@@ -52,6 +52,20 @@ def test_a_command_leaves_no_process_behind(tmp_path: Path) -> None:
             os.killpg(run.pid, 0)
 
 
+def test_the_process_of_an_app_ends_without_the_handlers_of_the_app(
+    run_app: RunApp, capfd: pytest.CaptureFixture[str]
+) -> None:
+    app = """
+        import signal
+        def handle(number, frame): raise KeyboardInterrupt
+        signal.signal(signal.SIGTERM, handle)
+        def agent(input): return input
+    """
+    found = run_app("manifest: app.py:agent\nscenarios: [{name: it, input: hi}]", {"app.py": app})
+    assert found["it"].passed
+    assert capfd.readouterr().err == ""
+
+
 def test_after_ctrl_c_the_run_of_an_app_ends_and_the_rest_is_not_run(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(
         """\

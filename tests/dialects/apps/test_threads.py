@@ -317,3 +317,60 @@ def test_a_thread_that_waits_outside_of_python_keeps_no_turn(
         real_timeout=10.0,
     )
     assert {name: one.checks for name, one in found.items() if not one.passed} == {}
+
+
+ASKED = """
+    import asyncio
+    import queue
+    import threading
+    from typing import TypedDict
+
+    from langgraph.graph import StateGraph
+
+    class State(TypedDict):
+        total: int
+
+    asked = queue.SimpleQueue()
+    started = []
+
+    def work():
+        while (future := asked.get()) is not None:
+            total = sum(range(300_000))
+            future.get_loop().call_soon_threadsafe(future.set_result, total)
+
+    async def ask():
+        if not started:
+            started.append(threading.Thread(target=work, daemon=True))
+            started[0].start()
+        future = asyncio.get_running_loop().create_future()
+        asked.put(future)
+        return await future
+
+    async def add(state):
+        return {"total": await ask() + await ask()}
+
+    graph = StateGraph(State).add_node(add).set_entry_point("add").compile()
+
+    async def make():
+        await ask()
+        return graph
+"""
+
+
+def test_a_thread_works_for_what_comes_after_the_part_of_the_run_that_starts_it(run_app: RunApp) -> None:
+    """Such as that of a connection with a database, which the making of the graph or the first turn opens."""
+    found = run_app(
+        """
+        defaults: {timeout: 5}
+        scenarios:
+          - {name: made, manifest: "app.py:make", input: {total: 0}}
+          - name: turns
+            manifest: app.py:graph
+            turns: [{input: {total: 0}}, {input: {total: 1}}, {input: {total: 2}}]
+        """,
+        {"app.py": ASKED},
+    )
+    for outcome in found.values():
+        assert outcome.observed.status == "completed"
+        assert outcome.observed.state["total"] == 2 * sum(range(300_000))
+        assert outcome.observed.latency["total"] == 0
