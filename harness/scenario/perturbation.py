@@ -338,7 +338,7 @@ def amounts_near(expected: Any) -> list[float]:
 def _latencies(observed: Observation, limits: Limits, expected: Any) -> Iterator[Perturbation]:
     """Change how long the run and its nodes take, up to the limit. A node may run several times at once."""
     for total in _up_to(limits.seconds, expected):
-        change = f"the run takes {total:g} s"
+        change = f"the run takes {total:g} s" + (" (its timeout)" if total == limits.seconds else "")
         yield Perturbation(replace(observed, latency={**observed.latency, "total": total}), change)
     at_once = (
         {

@@ -31,8 +31,8 @@ OUTSIDE_LIMIT_S = 60.0
 """Real seconds without any event that real work (a subprocess, a thread, a live server) may take."""
 
 POLL_INTERVAL_S = 0.2
-"""Real seconds after which the loop wakes up during work without a time-out. A Ctrl-C that another thread received
-would not wake it."""
+"""Real seconds after which the loop wakes up while something outside works. A Ctrl-C that another thread received, or
+that came right before the loop began to wait, would not wake it."""
 
 POLL_EVERY_TURNS = 16
 """Turns of the loop after which it polls for events, while callbacks are ready and nobody holds the clock."""
@@ -185,12 +185,18 @@ class JumpingSelector(RealSockets):
         return []
 
     def _select_outside(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
-        limit = POLL_INTERVAL_S if self.no_timeout else OUTSIDE_LIMIT_S
-        events = self._real.select(0 if timeout == 0 else limit)
-        if not events and timeout != 0 and not self.no_timeout:
-            raise Deadlock(
-                f"something outside the simulation has been silent for {OUTSIDE_LIMIT_S:g} real seconds"
-            )
+        if timeout == 0:
+            return self._real.select(0)
+        silent_s = 0.0
+        while (
+            not (events := self._real.select(min(POLL_INTERVAL_S, OUTSIDE_LIMIT_S))) and not self.no_timeout
+        ):
+            silent_s += POLL_INTERVAL_S
+            if silent_s >= OUTSIDE_LIMIT_S:
+                text = (
+                    f"something outside the simulation has been silent for {OUTSIDE_LIMIT_S:g} real seconds"
+                )
+                raise Deadlock(text)
         return events
 
     def _select_beside_threads(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
@@ -211,6 +217,6 @@ class JumpingSelector(RealSockets):
 
     def _select_in_real_time(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
         began = real.monotonic()
-        events = self._real.select(OUTSIDE_LIMIT_S if timeout is None else min(timeout, OUTSIDE_LIMIT_S))
+        events = self._real.select(POLL_INTERVAL_S if timeout is None else min(timeout, POLL_INTERVAL_S))
         self.now = round(self.now + real.monotonic() - began, PRECISION)
         return events

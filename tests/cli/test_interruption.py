@@ -122,6 +122,30 @@ def test_an_interrupt_abandons_a_tool_that_never_returns(
     assert stderr.startswith("interrupted") or "KeyboardInterrupt" in stdout
 
 
+IN_ITS_THREAD = """\
+import asyncio, signal, threading
+
+def block():
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+    threading.Event().wait()
+
+async def wait():
+    await asyncio.to_thread(block)
+"""
+
+
+def test_an_interrupt_that_another_thread_receives_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in {"a.scenario.yaml": WAITS, "calls.yaml": FLOW, "waiting.py": IN_ITS_THREAD}.items():
+        Path(name).write_text(text)
+    with Process(["harness", "run", "."], stdout=PIPE, stderr=PIPE) as process, ExitStack() as ended:
+        ended.callback(process.kill)
+        _, stderr = process.communicate(timeout=30)
+    assert (process.returncode, stderr.startswith("interrupted")) == (3, True)
+
+
 def test_a_request_to_end_that_is_repeated_at_once_is_raised_once() -> None:
     with raised_once():
         with pytest.raises(KeyboardInterrupt):

@@ -183,7 +183,7 @@ def test_it_is_told_what_was_tried() -> None:
     (found,) = unfailing_parts(Expectations({"checks": [{"that": "latency.total < 3000"}]}), RUN, LIMITS)
     assert found.code == "cannot-fail"
     assert found.severity == "warning"
-    assert "it also holds where the run takes 30 s; where the run takes 0 s" in found.message
+    assert "it also holds where the run takes 30 s (its timeout); where the run takes 0 s" in found.message
 
 
 def test_a_perturbation_leaves_the_observation_as_it_is() -> None:
