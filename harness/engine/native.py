@@ -20,9 +20,9 @@ from langsmith import tracing_context
 from harness.engine.context import RunContext
 from harness.engine.native_calls import wrap_models, wrap_tools
 from harness.engine.native_visits import Visits, can_observe, observed
-from harness.engine.pauses import Question, Replay
+from harness.engine.pauses import BREAKPOINT, Question, Replay
 from harness.engine.scheduler import People
-from harness.engine.superstep import BREAKPOINT, with_last_steps
+from harness.engine.too_many_steps import with_last_steps
 from harness.engine.versions import (
     command_to_resume,
     has_context,

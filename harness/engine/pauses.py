@@ -12,9 +12,12 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
 T = TypeVar("T")
+
+BREAKPOINT: Final = "breakpoint"
+"""The id of the question for a static breakpoint of a graph. Interrupts have LangGraph's ids."""
 
 
 class PausePoint(NamedTuple):

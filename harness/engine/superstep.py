@@ -6,12 +6,11 @@ world's people are asked all pending questions, if they have an answer to each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import Any, Final
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph import errors
 from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphBubbleUp, InvalidUpdateError
@@ -19,30 +18,12 @@ from langgraph.types import Command
 from langsmith import tracing_context
 
 from harness.engine.context import RunContext
-from harness.engine.pauses import Question, Replay
+from harness.engine.pauses import BREAKPOINT, Question, Replay
 from harness.engine.scheduler import People, initial_state, with_partial_updates
-from harness.engine.standstill import Unending, last_steps
+from harness.engine.too_many_steps import with_last_steps
 from harness.engine.translation import Thread, build, collision_error, field_names, node_names, updating_state
 from harness.engine.visit import follows_all_edges
-from harness.errors import RunError
 from harness.graph.model import START, State
-
-
-class GraphRecursionError(Unending, errors.GraphRecursionError):
-    """A graph that did not end within its recursion limit.
-
-    It has the name of LangGraph's error, and is a subclass of it.
-    """
-
-    code = "too-many-steps"
-
-
-def with_last_steps(error: Exception, run: RunContext, supersteps: Iterable[Sequence[str]]) -> Exception:
-    """Return an error of LangGraph as it is, but a `GraphRecursionError` as one that names the last steps."""
-    if not isinstance(error, errors.GraphRecursionError) or isinstance(error, RunError):
-        return error
-    text = f"graph '{run.graph.name}' did not come to an end within {run.recursion_limit} steps"
-    return GraphRecursionError(text, last_steps(list(supersteps), run.graph))
 
 
 class _ByReference:
@@ -87,10 +68,6 @@ def _detached(checkpoint: Checkpoint) -> Checkpoint:
     copy["channel_versions"] = dict(checkpoint["channel_versions"])
     copy["versions_seen"] = {node: dict(seen) for node, seen in checkpoint["versions_seen"].items()}
     return copy
-
-
-BREAKPOINT: Final = "breakpoint"
-"""The id of the question for a static breakpoint of this graph. Interrupts have LangGraph's ids."""
 
 
 class SuperstepScheduler:
