@@ -7,7 +7,6 @@ inside LangGraph, which appear nowhere else.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -33,6 +32,7 @@ from harness.engine.standstill import abbreviated
 from harness.engine.visit import follows_all_edges, next_edges, visit
 from harness.errors import RunError, Span
 from harness.graph.model import END, START, Dispatch, Edge, Graph, Node, State, Update
+from harness.time.clock import give_turn
 
 Write = tuple[str, Collection[str]]
 """The name of a node that ended, and the fields in its update."""
@@ -202,7 +202,7 @@ class Untraced(_Awaited):
         config = config or {}
         token = var_child_runnable_config.set(config)
         try:
-            await asyncio.sleep(0)
+            await give_turn()
             return await self._function(input, config)
         finally:
             var_child_runnable_config.reset(token)
@@ -218,7 +218,7 @@ class _Sequence(_Awaited):
         """Await the steps in order, each with the result of the one before."""
         for step in self._steps:
             input = await step.ainvoke(input, config)
-        await asyncio.sleep(0)
+        await give_turn()
         return input
 
 

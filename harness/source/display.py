@@ -86,31 +86,32 @@ def truncated(value: Any, limit: int) -> Any:
     >>> truncated([[1, 2], "abc", 3], 5)
     [[1, 2], 'abc']
     """
-    left = limit
+    return _truncated(value, limit, [limit])
 
-    def kept(value: Any) -> Any:
-        nonlocal left
-        left -= 1
-        if isinstance(value, str):
-            left -= len(value)
-            return value if len(value) <= limit else value[: limit + 1]
-        if isinstance(value, Mapping):
-            pairs = {}
-            for key, item in value.items():
-                if left <= 0:
-                    break
-                pairs[key if not isinstance(key, str) else kept(key)] = kept(item)
-            return pairs
-        if isinstance(value, list | tuple):
-            items = []
-            for item in value:
-                if left <= 0:
-                    break
-                items.append(kept(item))
-            return items
-        return value
 
-    return kept(value)
+def _truncated(value: Any, limit: int, left: list[int]) -> Any:
+    """Truncate a part of the data. `left` has the number of characters that remain for it and what follows."""
+    left[0] -= 1
+    if isinstance(value, str):
+        left[0] -= len(value)
+        return value if len(value) <= limit else value[: limit + 1]
+    if isinstance(value, Mapping):
+        pairs = {}
+        for key, item in value.items():
+            if left[0] <= 0:
+                break
+            pairs[key if not isinstance(key, str) else _truncated(key, limit, left)] = _truncated(
+                item, limit, left
+            )
+        return pairs
+    if isinstance(value, list | tuple):
+        items = []
+        for item in value:
+            if left[0] <= 0:
+                break
+            items.append(_truncated(item, limit, left))
+        return items
+    return value
 
 
 def columns(text: str) -> int:

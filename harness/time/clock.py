@@ -121,6 +121,11 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def _clock_resolution(self, resolution: float) -> None:
         """Ignore the resolution of the real clock, which asyncio sets."""
 
+    def has_others(self) -> bool:
+        """True if another callback may run at this instant, so that a task that gives up its turn may lose it."""
+        due = self._scheduled and self._scheduled[0]._when < self.time() + self._clock_resolution  # type: ignore[attr-defined]
+        return bool(self._ready or due or self._jumping.holders or self.sleepers.active)  # type: ignore[attr-defined]
+
     async def idle(self, *, even_if_held: bool = True) -> None:
         """Wait until nothing else is ready to run, so that the clock would move next.
 
@@ -199,6 +204,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             # Closing the loop waits for the threads of its default executor; a new one has none.
             self.set_default_executor(ThreadPoolExecutor())
             raise
+        finally:
+            self._outermost = None  # it refers back to the loop
 
     def _run_once(self) -> None:
         """Do one iteration. `sys.exit()` in a task of user code fails that task, as any other exception does.
@@ -320,6 +327,13 @@ def unheld_work() -> str | None:
         return None
     place = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
     return f"a thread was at work at {place}: virtual time only waits for what is awaited (asyncio.to_thread)"
+
+
+async def give_turn() -> None:
+    """Let other tasks run once, if there are any: `asyncio.sleep(0)` without a turn of the loop for nothing."""
+    loop = asyncio.get_running_loop()
+    if not isinstance(loop, VirtualTimeLoop) or loop.has_others():
+        await asyncio.sleep(0)
 
 
 async def idle() -> None:
