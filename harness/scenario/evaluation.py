@@ -98,8 +98,8 @@ def refused(scenario: Scenario, error: SourceError, recorded: Mapping[str, str])
 
 def skipped_outcome(scenario: Scenario) -> Outcome:
     """Return the outcome of a scenario that is skipped."""
-    outcome = _base_outcome(scenario, 0, Observation(status="skipped"), None)
-    return replace(outcome, verdict="skipped", reason=scenario.skip or "")
+    observed = Observation(status="skipped")
+    return _outcome(scenario, 0, observed, None, verdict="skipped", reason=scenario.skip or "")
 
 
 def unjudged_outcome(scenario: Scenario, repeat: int, error: HarnessError, wall_s: float) -> Outcome:
@@ -109,10 +109,13 @@ def unjudged_outcome(scenario: Scenario, repeat: int, error: HarnessError, wall_
     """
     node = getattr(error, "node", None)
     observed = Observation(status="failed", error=error_json(error, node))
-    return replace(_base_outcome(scenario, repeat, observed, None), verdict="error", wall=wall_s)
+    return _outcome(scenario, repeat, observed, None, verdict="error", wall=wall_s)
 
 
-def _base_outcome(scenario: Scenario, repeat: int, observed: Observation, graph: Graph | None) -> Outcome:
+def _outcome(
+    scenario: Scenario, repeat: int, observed: Observation, graph: Graph | None, **judged: Any
+) -> Outcome:
+    """Return the outcome of a run with what was `judged`. The score is 0 unless it is given."""
     return Outcome(
         suite=shown_path(scenario.file),
         scenario=scenario.name,
@@ -120,14 +123,13 @@ def _base_outcome(scenario: Scenario, repeat: int, observed: Observation, graph:
         dialect=graph.dialect if graph is not None else _dialect(scenario),
         agent=graph.name if graph is not None else scenario.agent or "",
         observed=observed,
-        verdict="failed",
-        score=0.0,
         weight=scenario.weight,
         tags=list(scenario.tags),
         repeat=repeat,
         seed=scenario.seed + repeat,
         span=scenario.span,
         variant=scenario.variant or None,
+        **{"score": 0.0, **judged},
     )
 
 
@@ -150,8 +152,11 @@ def outcome_of(scenario: Scenario, repeat: int, result: RunResult, wall_s: float
         pass_score=scenario.pass_score,
         turns=of_turns,
     )
-    outcome = replace(
-        _base_outcome(scenario, repeat, result.observed, result.graph),
+    outcome = _outcome(
+        scenario,
+        repeat,
+        result.observed,
+        result.graph,
         verdict=judgement.verdict,
         score=judgement.score,
         latency_penalty=judgement.latency_penalty,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final, NamedTuple, get_args
 
@@ -89,7 +89,7 @@ def perturb(
 
 def literals(expected: Any) -> list[JSON]:
     """Return the texts, keys and numbers in an expected value, without duplicates."""
-    return [json.loads(text) for text in dict.fromkeys(map(json.dumps, _literals(expected)))]
+    return [*{(type(each), each): each for each in _literals(expected)}.values()]
 
 
 def _literals(expected: Any) -> Iterator[JSON]:
@@ -175,11 +175,6 @@ def _changed(actual: Any, expected: Any, types: Mapping[str, str], at: str) -> I
         yield from ((value, f"{at} is {_shown(value)}") for value in values_near(expected))
 
 
-def _with(observed: Observation, name: str, value: JSON) -> Observation:
-    changes: dict[str, Any] = {name: value}
-    return replace(observed, **changes)
-
-
 def _shown(value: Any) -> str:
     return one_line(value, _SHOWN)
 
@@ -191,7 +186,7 @@ def _in_value(name: str) -> _Change:
         for value, change in _changed(actual, expected, types, name):
             if name == "state" and isinstance(actual, Mapping) and not isinstance(value, Mapping):
                 continue  # only its keys have values of any type
-            yield Perturbation(_with(observed, name, value), change)
+            yield Perturbation(observed.but(**{name: value}), change)
 
     return changes
 
@@ -200,10 +195,10 @@ def _in_list(name: str, made: Callable[[Any], Iterator[JSON]]) -> _Change:
     """Return the changes of a list: without its items, and with one more."""
 
     def changes(observed: Observation, _: Limits, expected: Any) -> Iterator[Perturbation]:
-        yield Perturbation(_with(observed, name, []), f"{name} are none")
+        yield Perturbation(observed.but(**{name: []}), f"{name} are none")
         for item in made(expected):
             added = [*(getattr(observed, name) or ()), item]
-            yield Perturbation(_with(observed, name, added), f"{name} contain {_shown(item)}")
+            yield Perturbation(observed.but(**{name: added}), f"{name} contain {_shown(item)}")
 
     return changes
 
@@ -222,17 +217,17 @@ def _stored(expected: Any) -> Iterator[JSON]:
 def _statuses(observed: Observation, _: Limits, _expected: Any) -> Iterator[Perturbation]:
     for status in get_args(Status):
         if status != observed.status:
-            yield Perturbation(replace(observed, status=status), f"the status is {status}")
+            yield Perturbation(observed.but(status=status), f"the status is {status}")
 
 
 def _failures(observed: Observation, limits: Limits, expected: Any) -> Iterator[Perturbation]:
     if not limits.fails:
-        yield Perturbation(replace(observed, error=None), "there is no failure")
+        yield Perturbation(observed.but(error=None), "there is no failure")
     elsewhere = {**(observed.error or {}), "node": None}
-    yield Perturbation(replace(observed, error=elsewhere), "it fails in no node")
+    yield Perturbation(observed.but(error=elsewhere), "it fails in no node")
     for text in _texts(expected):
         error = {"type": text, "code": None, "message": text, "node": text, "where": None, "traceback": []}
-        yield Perturbation(replace(observed, error=error), f"it fails: {_shown(text)}")
+        yield Perturbation(observed.but(error=error), f"it fails: {_shown(text)}")
 
 
 # ---------------------------------------------------------------- the way of the run
@@ -257,21 +252,21 @@ def _along(observed: Observation, path: Sequence[str], change: str) -> Perturbat
     ends = ["__start__", *path, "__end__"]
     visits = {name: path.count(name) for name in path}
     routes = [[one, other] for one, other in pairwise(ends)]
-    return Perturbation(replace(observed, path=list(path), visits=visits, routes=routes), change)
+    return Perturbation(observed.but(path=list(path), visits=visits, routes=routes), change)
 
 
 def _calls(observed: Observation, _: Limits, expected: Any) -> Iterator[Perturbation]:
     """Change the calls: dropped, repeated, with other arguments."""
-    yield Perturbation(replace(observed, calls=[]), "there are no calls")
+    yield Perturbation(observed.but(calls=[]), "there are no calls")
     for call in (*observed.calls, *_named_calls(observed, expected), _CALL):
         others = [each for each in observed.calls if each is not call]
         for args in _arguments(call, expected):
             change = f"{call['kind']} {call['name']} has the arguments {_shown(args)}"
-            yield Perturbation(replace(observed, calls=[*others, {**call, "args": args}]), change)
+            yield Perturbation(observed.but(calls=[*others, {**call, "args": args}]), change)
         made = {key: value for key, value in call.items() if key != "refused"}
         for count in _counts(expected):
             change = f"only {call['kind']} {call['name']} is called, {count} times"
-            yield Perturbation(replace(observed, calls=[made] * count), change)
+            yield Perturbation(observed.but(calls=[made] * count), change)
 
 
 def _named_calls(observed: Observation, expected: Any) -> Iterator[dict[str, Any]]:
@@ -339,7 +334,7 @@ def _latencies(observed: Observation, limits: Limits, expected: Any) -> Iterator
     """Change how long the run and its nodes take, up to the limit. A node may run several times at once."""
     for total in _up_to(limits.seconds, expected):
         change = f"the run takes {total:g} s" + (" (its timeout)" if total == limits.seconds else "")
-        yield Perturbation(replace(observed, latency={**observed.latency, "total": total}), change)
+        yield Perturbation(observed.but(latency={**observed.latency, "total": total}), change)
     at_once = (
         {
             name: max((as_list(step).count(name) for step in observed.path), default=1) or 1
@@ -353,7 +348,7 @@ def _latencies(observed: Observation, limits: Limits, expected: Any) -> Iterator
         for seconds in _up_to(most, expected):
             nodes = {**observed.latency["nodes"], name: seconds}
             change = f"{name} takes {seconds:g} s"
-            yield Perturbation(replace(observed, latency={**observed.latency, "nodes": nodes}), change)
+            yield Perturbation(observed.but(latency={**observed.latency, "nodes": nodes}), change)
 
 
 def _names(expected: Any) -> list[str]:
@@ -370,7 +365,7 @@ def _usages(observed: Observation, _: Limits, expected: Any) -> Iterator[Perturb
         for amount in reversed(amounts_near(expected)):
             value = amount if name == "cost" else min(math.ceil(amount), _MOST[name])
             usage = {**observed.usage, name: value}
-            yield Perturbation(replace(observed, usage=usage), f"{name} is {value:g}")
+            yield Perturbation(observed.but(usage=usage), f"{name} is {value:g}")
 
 
 _Change = Callable[[Observation, Limits, Any], Iterator[Perturbation]]
