@@ -25,7 +25,7 @@ from types import FrameType, ModuleType
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from harness.time.rebinding import HARNESS, PYTHON, USER, current_visit, origin, rebind, when_imported
+from harness.time.rebinding import HARNESS, PYTHON, USER, Origin, current_visit, origin, rebind, when_imported
 
 _IMPORTS: Final[WeakKeyDictionary[ModuleType, dict[Any, Any]]] = WeakKeyDictionary()
 """The streams of modules that draw while they are imported."""
@@ -121,13 +121,12 @@ _of_fork: Chance | None = None
 """The streams of the child process that is about to be forked."""
 
 
-def _owner(caller: FrameType | None) -> str:
+def _owner(caller: FrameType | None, where: Origin | str) -> str:
     """Return the package that draws; "" for the user's code. Modules of Python draw for their callers.
 
-    Only `tempfile` draws for itself: once in a process more than later.
+    Only `tempfile` draws for itself: once in a process more than later. `where` is the origin of the caller.
     """
     while caller is not None:
-        where = origin(caller.f_code.co_filename)
         if where is PYTHON:
             if caller.f_code.co_filename == tempfile.__file__:
                 return "tempfile"
@@ -136,13 +135,12 @@ def _owner(caller: FrameType | None) -> str:
         elif where not in _FOR_CALLERS:
             return str(where)
         caller = caller.f_back
+        where = PYTHON if caller is None else origin(caller.f_code.co_filename)
     return str(PYTHON)
 
 
 def _imported(caller: FrameType | None) -> ModuleType | None:
     """Return the module whose import the code belongs to, if it runs in one."""
-    if not _IMPORTS_IN_PROGRESS:
-        return None
     while caller is not None and origin(caller.f_code.co_filename) is not HARNESS:
         above = caller.f_back
         if caller.f_code.co_name != "<module>" or above is None:
@@ -157,11 +155,14 @@ def _imported(caller: FrameType | None) -> ModuleType | None:
 def _generator(kind: Callable[[str], Any], *, shared: bool = False) -> Any | None:
     """Return the generator that answers the caller of a replacement; None outside runs and for the harness itself."""
     chance, caller = _current, sys._getframe(2)
-    if chance is None or origin(caller.f_code.co_filename) is HARNESS:
+    if chance is None:
         return None
-    module = _imported(caller)
+    where = origin(caller.f_code.co_filename)
+    if where is HARNESS:
+        return None
+    module = _imported(caller) if _IMPORTS_IN_PROGRESS else None
     if module is None:
-        return chance.generator(kind, _owner(caller), shared=shared)
+        return chance.generator(kind, _owner(caller, where), shared=shared)
     streams = _IMPORTS.setdefault(module, {})
     if kind not in streams:
         streams[kind] = kind(f"import/{module.__name__}")

@@ -102,8 +102,8 @@ def _tried(
     """Return what a part was tried on in vain; "" if it can fail."""
     if key == "checks":
         return _tried_condition(part.expected["that"], observed, limits)
-    if key in ("state", "output") and not _has_key(part.expected, MATCHERS):
-        return ""  # any other value fails a plain one, which is not worth a trial
+    if check.exact and not _has_key(part.expected, MATCHERS):
+        return ""
     if _has_key(part.expected, _UNCLEAR):
         return ""
     if _has_key(part.expected, ("$type", "type")):  # what a manifest declares may well be tested
@@ -207,9 +207,14 @@ def _leaves(name: str, value: Any) -> Iterator[_Part]:
 
 
 def _has_key(expected: Any, keys: Collection[str]) -> bool:
-    if isinstance(expected, Mapping):
-        return any(key in keys or _has_key(value, keys) for key, value in expected.items())
-    return isinstance(expected, list | tuple) and any(_has_key(item, keys) for item in expected)
+    return not _keys(expected).isdisjoint(keys)
+
+
+def _keys(expected: Any) -> set[Any]:
+    """Return all keys in an expected value."""
+    if isinstance(expected, list | tuple):
+        return set().union(*(_keys(item) for item in expected if not isinstance(item, str)))
+    return set(expected).union(*map(_keys, expected.values())) if isinstance(expected, Mapping) else set()
 
 
 def _guide(schema: Any) -> Any:

@@ -123,8 +123,10 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def has_others(self) -> bool:
         """True if another callback may run at this instant, so that a task that gives up its turn may lose it."""
-        due = self._scheduled and self._scheduled[0]._when < self.time() + self._clock_resolution  # type: ignore[attr-defined]
-        return bool(self._ready or due or self._jumping.holders or self.sleepers.active)  # type: ignore[attr-defined]
+        if self._ready or self._jumping.holders or self.sleepers.active:  # type: ignore[attr-defined]
+            return True
+        timers = self._scheduled  # type: ignore[attr-defined]
+        return bool(timers) and timers[0]._when < self._jumping.now + self._clock_resolution
 
     async def idle(self, *, even_if_held: bool = True) -> None:
         """Wait until nothing else is ready to run, so that the clock would move next.

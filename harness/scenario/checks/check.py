@@ -44,6 +44,7 @@ class Check:
         untried: rules for values that a run compared with nothing (`harness.scenario.idle`).
         reads: the fields of the observation that it is tried on (`harness.scenario.believed`), if any.
         origin: what its failure comes from (`harness.report.cause`).
+        exact: any other value of what it reads fails an expected one without matchers.
         apart: each item or value of its value can fail by itself.
         items: its value is a list of items, each of which is a check of its own. The function gets their index.
         gate: unless it has a weight, it sets the score to 0 if it fails, and does not count while it holds.
@@ -57,6 +58,7 @@ class Check:
     untried: tuple[Untried, ...]
     reads: tuple[str, ...]
     origin: Origin
+    exact: bool = False
     apart: bool = False
     items: bool = False
     gate: bool = False

@@ -104,6 +104,7 @@ def _silent_parts(place: str, schema: Any, value: Any) -> Iterator[tuple[str, st
     vacuous=(saying_nothing,),
     untried=(_silent_matchers,),
     reads=("state",),
+    exact=True,
     apart=True,
     origin=Origin.RESULT,
 )
@@ -117,6 +118,7 @@ def state(expected: Any, observed: Observation) -> Finding:
     vacuous=(saying_nothing,),
     untried=(_silent_matchers,),
     reads=("output",),
+    exact=True,
     apart=True,
     origin=Origin.RESULT,
 )

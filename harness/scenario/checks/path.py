@@ -21,7 +21,7 @@ Step = tuple[str, ...]
 """The nodes of one superstep, sorted: they have no order."""
 
 
-@check(names=(nodes_listed,), vacuous=(), untried=(), reads=("path",), origin=Origin.LOOP)
+@check(names=(nodes_listed,), vacuous=(), untried=(), reads=("path",), exact=True, origin=Origin.LOOP)
 def path(expected: Any, observed: Observation) -> Finding:
     """The nodes ran in exactly this order; else longest common subsequence / longer length.
 
