@@ -80,13 +80,18 @@ def check_all_apply(config: pytest.Config, items: Sequence[ScenarioItem]) -> Non
 
 def _applications(config: pytest.Config) -> Sequence[Application]:
     if _applications_key not in config.stash:
-        from harness.variants.application import Application
-        from harness.variants.document import read_variants
-
         file = config.getoption("harness_variants", None)
-        variants = read_variants(Path(config.invocation_params.dir, file)) if file else []
-        config.stash[_applications_key] = [Application(each, projects_of(config)) for each in variants]
+        config.stash[_applications_key] = (
+            _read(config, Path(config.invocation_params.dir, file)) if file else ()
+        )
     return config.stash[_applications_key]
+
+
+def _read(config: pytest.Config, file: Path) -> Sequence[Application]:
+    from harness.variants.application import Application
+    from harness.variants.document import read_variants
+
+    return [Application(each, projects_of(config)) for each in read_variants(file)]
 
 
 @pytest.hookimpl(wrapper=True)

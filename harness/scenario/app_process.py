@@ -21,14 +21,13 @@ from functools import lru_cache, partial
 from multiprocessing.connection import Client, Connection, Pipe
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from harness.dialects.load import load_graph
 from harness.dialects.registry import dialect_named, dialect_of
 from harness.dialects.request import stamp
 from harness.errors import HarnessError, SourceError, WorkerDied
 from harness.graph.model import Graph
-from harness.recording.permits import PermitSource, current_source
 from harness.scenario.app_server import (
     Files,
     Make,
@@ -42,8 +41,10 @@ from harness.scenario.evaluation import dead_worker_outcomes, unjudged_outcome
 from harness.scenario.model import Scenario, load_request, real_timeout_of
 from harness.scenario.outcome import Outcome
 from harness.scenario.real_limit import RealTimeExceeded
-from harness.scenario.recording import as_recorded
 from harness.settings import RecordMode, Settings
+
+if TYPE_CHECKING:
+    from harness.recording.permits import PermitSource
 
 CANNOT_FORK: Final = (
     "this system cannot fork: what runs of an app leave in its modules reaches later runs in this process"
@@ -107,6 +108,8 @@ def outcomes_of_app(
 
     `make` makes runs with these numbers, in any process.
     """
+    from harness.scenario.recording import as_recorded  # agents of the other dialects may need no recording
+
     scenario = as_recorded(scenario, settings)
     for number in range(scenario.repeat):
         try:
@@ -255,6 +258,8 @@ def _app_process(
     if app is None:
         # Once for all apps, as each needs it.
         importlib.import_module("harness.engine.native")
+    from harness.recording.permits import current_source
+
     source = current_source()
     # Of many variants and mutants, each would be kept to the end of the command if it were shared.
     if app is None and source is not None and not request.changes.texts:
