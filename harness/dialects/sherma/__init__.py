@@ -9,7 +9,7 @@ sub_agents                            `document`  `sub_agents` (local and remote
 input_schema, output_schema           `document`  `lifecycle`
 graph: nodes, on_error                `document`  `nodes`, `call_llm`
 graph: edges, branches                `document`  `lifecycle`
-Hooks                                 `hooks`     `server_hooks`, `registries`, `lifecycle`, `stand_in`
+Hooks                                 `hooks`     `server_hooks`, `registries`, `chat_model`, `lifecycle`, `stand_in`
 Environment variable substitution                 `harness.source.environment`
 
 `compile` turns a manifest into a Graph; `rules` reports its errors, `warnings` probable mistakes.

@@ -13,6 +13,7 @@ from harness.dialects.sherma import hooks as hook
 from harness.dialects.sherma.agent import Fetch, LoadedSkills, Skill, SkillNotFound, Skills
 from harness.dialects.sherma.call_llm import Result, Visit, call_llm
 from harness.dialects.sherma.document import INTERNAL_STATE_KEY
+from harness.dialects.sherma.registries import registries
 from harness.dialects.sherma.tools import (
     Origin,
     Tool,
@@ -286,9 +287,6 @@ async def custom(visit: Visit) -> Result:
     hooks = visit.session.hooks
     if not hooks:
         return {}
-    # With LangChain's chat models, which other nodes do not need.
-    from harness.dialects.sherma.registries import registries
-
     bundle = registries(visit.session, visit.ctx)
     info = visit.node_info(bundle)
     context = hook.NodeExecuteContext(info, visit.node.name, visit.hook_state, registries=bundle)
