@@ -36,7 +36,10 @@ def with_shared(events: Sequence[Event], plain_message: Callable[[Any], Any] = t
     """
     sharing = _Sharing(plain_message)
     for event in events:
-        sharing.add(event)
+        if DATA.isdisjoint(event):
+            sharing.events.append(event)
+        else:
+            sharing.add(event)
     return sharing.events
 
 

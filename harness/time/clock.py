@@ -24,7 +24,7 @@ from functools import partial
 from typing import Any
 
 from harness.ctrl_c import is_from_signal
-from harness.time.one_process import in_one_process
+from harness.time.one_process import end_if_forked_since, forks, in_one_process
 from harness.time.real import real
 from harness.time.rebinding import USER, current_visit, origin
 from harness.time.selector import JumpingSelector
@@ -214,12 +214,15 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
         asyncio also raises it here, which would leave the loop before the code that awaits the task has it.
         """
+        before = forks()
         try:
-            in_one_process(super()._run_once)  # type: ignore[misc]
+            super()._run_once()  # type: ignore[misc]
         except (SystemExit, KeyboardInterrupt) as error:
             from_signal = isinstance(error, KeyboardInterrupt) and is_from_signal(error)
             if from_signal or self._outermost is None or self._outermost.done():
                 raise
+        finally:
+            end_if_forked_since(before)
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Executor | None, func: Callable[..., Any], *args: Any
