@@ -131,7 +131,7 @@ def causes(events: Sequence[Event]) -> list[str]:
 
 
 def _causes(events: Sequence[Event]) -> Iterator[str]:
-    if not any(event["event"] in ("node_error", "because") for event in events):
+    if {"node_error", "because"}.isdisjoint({event["event"] for event in events}):
         return
     left: dict[str, tuple[str, str]] = {}
     passed_over: dict[str, str] = {}  # the failures of nodes of the outermost graph that nothing has told yet
