@@ -20,7 +20,7 @@ from contextvars import ContextVar
 from functools import cache, partial, wraps
 from itertools import count
 from typing import Any, Final
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from harness.time.one_process import in_one_process
 from harness.time.real import real
@@ -65,6 +65,7 @@ class Turns:
         self._queue: list[int] = []
         self._current: int | None = _LOOP
         self._loop_waits = False
+        self._loop_is_idle = False
         self._closed = False
         self._found_waiting: tuple[object, float] = (None, 0.0)
         self._goes_on: int | None = None
@@ -74,16 +75,16 @@ class Turns:
         self._own.number = _LOOP
         self._idents: dict[int, int] = {}
         self._outside: dict[int, Callable[[], bool]] = {}
-        self._expected: set[int] = set()
+        self._expected: dict[int, Callable[[], bool]] = {}
 
     def number(self) -> int:
         """Return the number of a thread that is about to be started."""
         return next(self._numbers)
 
-    def expect(self, number: int) -> None:
+    def expect(self, number: int, is_cancelled: Callable[[], bool] = lambda: False) -> None:
         """Let nobody have a turn before a thread has queued that is certain to, since it has been given work."""
         with self._changed:
-            self._expected.add(number)
+            self._expected[number] = is_cancelled
 
     @property
     def is_member(self) -> bool:
@@ -135,14 +136,19 @@ class Turns:
                     self._wait()
                 self._current = _LOOP
             else:
-                self._expected.discard(number)
+                self._expected.pop(number, None)
                 self._queue.append(number)
                 self._queue.sort()
                 self._sleepers.gone_on()
                 self._grant_if_loop_waits()
-                self._changed.notify_all()
+                if self._loop_is_idle and self._current == _LOOP and self._is_settled():
+                    self._current = self._queue.pop(0)
+                loop_knows = self._loop_is_idle
+                if self._current != number:
+                    self._changed.notify_all()
         if number != _LOOP:
-            self._wake_loop()
+            if not loop_knows:
+                self._wake_loop()
             with self._changed:
                 while not self._closed and self._current != number:
                     self._changed.wait()
@@ -174,24 +180,42 @@ class Turns:
         Called by the loop when it is idle.
         """
         with self._changed:
-            self._let_queue()
-            if self._closed or not self._queue:
-                return False
+            self._loop_is_idle = True
+            try:
+                return self._run_next()
+            finally:
+                self._loop_is_idle = False
+
+    def _run_next(self) -> bool:
+        self._let_queue()
+        if self._closed or (self._current == _LOOP and not self._queue):
+            return False
+        if self._current == _LOOP:
             self._current = self._queue.pop(0)
             self._changed.notify_all()
-            while not self._closed and self._current not in (None, _LOOP):
-                self._wait()
-            self._current = _LOOP
+        while not self._closed and self._current not in (None, _LOOP):
+            self._wait()
+        self._current = _LOOP
         return True
 
     def _let_queue(self) -> None:
-        """Wait until the threads that go on have queued, so that their order does not depend on who is faster."""
+        """Wait until the threads that go on have queued, so that their order does not depend on who is faster.
+
+        The last of them gives the turn to the first, without waking the loop: each change between threads takes time.
+        """
+        if self._is_settled():
+            return
         began = real.monotonic()
         while not self._closed and real.monotonic() - began < _SETTLED_S:
-            goes_on = self._expected or any(is_about_to() for is_about_to in self._outside.values())
-            if not self._sleepers.waking and not goes_on:
-                return
             self._changed.wait(POLL_S)
+            if self._current != _LOOP or self._is_settled():
+                return
+
+    def _is_settled(self) -> bool:
+        """True if no thread is about to queue."""
+        if self._sleepers.waking or any(is_about_to() for is_about_to in self._outside.values()):
+            return False
+        return all(is_cancelled() for is_cancelled in self._expected.values())
 
     def _wait(self) -> None:
         """Wait for the end of the current turn, or until its thread is found waiting."""
@@ -238,22 +262,82 @@ def taking_turns(turns: Turns) -> Iterator[None]:
 
 def in_turn(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that runs when it is its turn, in a thread that starts later; now is its place in order."""
-    turns = _active
-    if turns is None or not turns.is_member:
-        return function
-    number = turns.number()
-    carried = [(var, var.get()) for var in CARRIED]
+    place = _next_place()
+    return partial(place.run, function) if place is not None else function
 
-    def run(*args: Any, **named: Any) -> Any:
-        tokens = [(var, var.set(value)) for var, value in carried]
+
+class _Place:
+    """A place in the order of turns, for code that runs in a thread that starts later."""
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self._number = turns.number()
+        self._carried = [(var, var.get()) for var in CARRIED]
+
+    def expect(self, is_cancelled: Callable[[], bool]) -> None:
+        """See `Turns.expect`."""
+        self._turns.expect(self._number, is_cancelled)
+
+    def run(self, function: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        """Call a function when it is its turn."""
+        tokens = [(var, var.set(value)) for var, value in self._carried]
         try:
-            with turns.turn(number):
+            with self._turns.turn(self._number):
                 return in_one_process(function, *args, **named)
         finally:
             for var, token in tokens:
                 var.reset(token)
 
-    return run
+
+def _next_place() -> _Place | None:
+    """Return the place of what the current thread starts now; None if it takes no turns."""
+    turns = _active
+    return _Place(turns) if turns is not None and turns.is_member else None
+
+
+_unfinished: Final[WeakKeyDictionary[Any, set[object]]] = WeakKeyDictionary()
+"""What pools of threads were given and have not finished. A pool whose threads were there before is not known."""
+
+
+class _Submitted:
+    """Work that a pool of threads is given."""
+
+    def __init__(self, pool: Any) -> None:
+        self._place = _next_place()
+        self._others = _unfinished.get(pool)
+        if self._others is None and not pool._threads:
+            self._others = _unfinished[pool] = set()
+        self._begins_at_once = self._others is not None and _begins_at_once(pool, len(self._others))
+
+    def queue(self, future: concurrent.futures.Future[Any]) -> None:
+        """Note that a thread gets it next."""
+        if self._others is not None:
+            self._others.add(self)
+        if self._begins_at_once and self._place is not None:
+            self._place.expect(future.done)
+
+    def run(self, work: Callable[[], object]) -> None:
+        """Do the work when it is its turn."""
+        if self._place is not None:
+            self._place.run(self._finish, work)
+        else:
+            self._finish(work)
+
+    def _finish(self, work: Callable[[], object]) -> None:
+        try:
+            work()
+        finally:
+            if self._others is not None:
+                self._others.discard(self)
+
+
+def _begins_at_once(pool: Any, others: int) -> bool:
+    """True if work is certain to get a thread now, beside others: an idle one, or a new one."""
+    if getattr(pool, "_initializer", None) is not None:  # it may take long
+        return False
+    threads = len(pool._threads)
+    is_made = threads < pool._max_workers and not pool._idle_semaphore._value
+    return others < threads or (others == threads and is_made)
 
 
 class _SimpleQueue(queue._PySimpleQueue):  # type: ignore[name-defined, misc]
@@ -277,10 +361,6 @@ def replace_queues() -> None:
     bind_names({id(_OriginalQueue): (_OriginalQueue, _SimpleQueue)})
 
 
-def _call(work: Callable[[], Any]) -> Any:
-    return work()
-
-
 @cache
 def _hook() -> None:
     """Let threads give their turns while they wait, once in a process."""
@@ -294,20 +374,22 @@ def _hook() -> None:
 
     @wraps(submit)
     def submit_keeping_turn(self: Any, fn: Any, /, *args: Any, **named: Any) -> Any:
-        turns = _active
-        made.place = in_turn(_call) if turns is not None else _call
+        made.submitted = _Submitted(self)
         with _keeping_turn():
             return submit(self, fn, *args, **named)
 
     @wraps(init)
     def init_item(self: Any, *args: Any, **named: Any) -> None:
         init(self, *args, **named)
-        self.place = getattr(made, "place", _call)
+        self.submitted = made.__dict__.pop("submitted", None)
+        if self.submitted is not None:
+            self.submitted.queue(self.future)
 
     @wraps(run)
     def run_item(self: Any, *args: Any, **named: Any) -> None:
         # To its end: when its result is set, and those who wait for it are told.
-        self.place(partial(run, self, *args, **named))
+        work = partial(run, self, *args, **named)
+        self.submitted.run(work) if self.submitted is not None else work()
 
     @wraps(start)
     def start_in_turn(self: threading.Thread) -> None:
