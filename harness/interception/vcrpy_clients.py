@@ -9,8 +9,9 @@ import asyncio
 import builtins
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from functools import cache
 from typing import Any, Final
 
 from harness.interception.interceptor import Interceptor, NoPermit, Permit, Place
@@ -38,20 +39,33 @@ _OF_TORNADO: Final = {
 def patched_httplib2(module: Any, interceptor: Interceptor) -> Iterator[None]:
     """Intercept the requests of httplib2."""
     from vcr import patch
+
+    with _quiet():
+        cassette, schemes = _httplib2_schemes()
+        with (
+            patched(cassette, interceptor=interceptor),
+            patched(module, SCHEME_TO_CONNECTION=schemes),
+            # While it sends, vcrpy removes all patches, in all threads. That is not needed for the patches used here.
+            patched(patch, force_reset=nullcontext),
+        ):
+            yield
+
+
+@cache
+def _httplib2_schemes() -> tuple[Any, dict[str, type]]:
+    """Return a cassette, and the classes of httplib2's connections with it, by scheme.
+
+    A class is an expensive object, which only the garbage collector frees.
+    """
     from vcr.stubs.httplib2_stubs import VCRHTTPConnectionWithTimeout, VCRHTTPSConnectionWithTimeout
 
-    # Its classes must keep their names, by which they look each other up.
-    schemes = {"http": VCRHTTPConnectionWithTimeout, "https": VCRHTTPSConnectionWithTimeout}
-    with ExitStack() as patches:
-        patches.enter_context(_quiet())
-        cassette = _cassette(interceptor)
-        cassette.custom_patches = ((module, "SCHEME_TO_CONNECTION", schemes),)
-        cassette.skip_patchers = patch.PATCHER_NAMES
-        # While it sends, vcrpy removes all patches, in all threads. That is not needed for the patches used here.
-        patches.enter_context(patched(patch, force_reset=nullcontext))
-        for patcher in patch.CassettePatcherBuilder(cassette).build():
-            patches.enter_context(patcher)
-        yield
+    cassette = _cassette(None)
+    # They must keep their names, by which they look each other up.
+    http, https = (
+        type(base.__name__, (base,), {"cassette": cassette})
+        for base in (VCRHTTPConnectionWithTimeout, VCRHTTPSConnectionWithTimeout)
+    )
+    return cassette, {"http": http, "https": https}
 
 
 def patched_tornado(module: Any, interceptor: Interceptor) -> AbstractContextManager[None]:
@@ -82,16 +96,27 @@ def _quiet() -> Iterator[None]:
             logger.setLevel(logging.NOTSET)
 
 
-def _cassette(interceptor: Interceptor) -> Any:
-    """Return a cassette for vcrpy's patches that forwards to the interceptor."""
-    from vcr.cassette import Cassette
+def _cassette(interceptor: Interceptor | None) -> Any:
+    """Return a cassette for vcrpy's patches that forwards to its interceptor, which may be replaced."""
     from vcr.record_mode import RecordMode
 
+    cassette = _bridge()("", record_mode=RecordMode.NEW_EPISODES)
+    cassette.interceptor = interceptor
+    return cassette
+
+
+@cache
+def _bridge() -> Any:
+    from vcr.cassette import Cassette
+
     class Bridge(Cassette):  # type: ignore[misc]
-        """Forwards requests to the interceptor. vcrpy asks before it sends a request, maybe twice."""
+        """Forwards requests to its interceptor, if it has one. vcrpy asks before it sends a request, maybe twice."""
+
+        interceptor: Interceptor | None
 
         def can_play_response_for(self, request: Any) -> bool:
-            if not_intercepted.get():
+            interceptor = self.interceptor
+            if not_intercepted.get() or interceptor is None:
                 return False
             if _found(request) is None:
                 request.harness_found = interceptor.claim(message := from_vcr_request(request))
@@ -104,25 +129,28 @@ def _cassette(interceptor: Interceptor) -> Any:
         def play_response(self, request: Any) -> Any:
             found = _found(request)
             assert found is not None  # vcrpy asks first
+            assert self.interceptor is not None
             request.harness_found = None
-            sent = interceptor.reply_blocking(found)
+            sent = self.interceptor.reply_blocking(found)
             if sent.response is None:
                 raise ConnectionError(sent.failure)
             return to_vcr_response(sent.response)
 
         def append(self, request: Any, response: Any) -> None:
-            if not not_intercepted.get():
-                received = from_vcr_response(response)
-                request.harness_permit.answered(received)
-                place, seconds = (
-                    interceptor.begin(from_vcr_request(request)),
-                    charge_since(*request.harness_began),
-                )
-                interceptor.received(place, SendResult(received), seconds)
-                request.harness_permit.spent(received)
-                interceptor.end(place, SendResult(received), seconds)
+            interceptor = self.interceptor
+            if not_intercepted.get() or interceptor is None:
+                return
+            received = from_vcr_response(response)
+            request.harness_permit.answered(received)
+            place, seconds = (
+                interceptor.begin(from_vcr_request(request)),
+                charge_since(*request.harness_began),
+            )
+            interceptor.received(place, SendResult(received), seconds)
+            request.harness_permit.spent(received)
+            interceptor.end(place, SendResult(received), seconds)
 
-    return Bridge("", record_mode=RecordMode.NEW_EPISODES)
+    return Bridge
 
 
 def _found(request: Any) -> PreparedReply | None:
