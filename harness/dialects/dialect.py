@@ -9,6 +9,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Final, Literal, Protocol, cast, get_args
@@ -144,9 +145,10 @@ class SupportsEvolution(Dialect, Protocol):
 
 def lazy_function(path: str) -> Callable[[LoadRequest], Any]:
     """Return a member that calls the function at `path` (`package.module:function`), imported at the first call."""
+    found = cache(partial(resolve_name, path))
 
     def member(request: LoadRequest) -> Any:
-        return resolve_name(path)(request)
+        return found()(request)
 
     return member
 

@@ -42,13 +42,17 @@ _WHY_OPEN: Final = "the code of the app decides"
 def load(request: LoadRequest) -> NativeGraph:
     """Load a graph, or any other callable."""
     app = app_of(request)
-    return replace(_load(request, app), warnings=app.warnings)
+    return _with_warnings(_load(request, app), app)
 
 
 def load_callable(request: LoadRequest) -> NativeGraph:
     """Load a callable as an agent, even if it looks like a function that makes a graph."""
     app = app_of(request)
-    return replace(_load(request, app, as_callable=True), warnings=app.warnings)
+    return _with_warnings(_load(request, app, as_callable=True), app)
+
+
+def _with_warnings(graph: NativeGraph, app: App) -> NativeGraph:
+    return replace(graph, warnings=app.warnings) if app.warnings else graph
 
 
 def preload(request: LoadRequest) -> tuple[str, ...]:
@@ -114,18 +118,13 @@ def _unimported(app: App, dialect: str) -> NativeGraph:
 
 
 def _described(compiled: Any, name: str, dialect: str, app: App, request: LoadRequest) -> NativeGraph:
-    nodes = tuple(
-        Node(each, dialect, _never, _place(node.bound))
-        for each, node in compiled.nodes.items()
-        if each != START
-    )
-    names = [each for each in compiled.channels if not each.startswith(_INTERNAL)]
+    nodes = _nodes(compiled, dialect)
     return NativeGraph(
         name=name,
         dialect=dialect,
         nodes=nodes,
         edges=_edges(compiled),
-        channels=tuple(map(Channel, names)),
+        channels=_channels(compiled),
         lifecycle=Lifecycle(accept=_accept_for(compiled, dialect), finish=_finish_for(compiled, dialect)),
         recursion_limit=_recursion_limit(compiled, request),
         pause_before=_breakpoints(compiled.interrupt_before_nodes, nodes),
@@ -141,6 +140,17 @@ def _described(compiled: Any, name: str, dialect: str, app: App, request: LoadRe
         enter=partial(enter, app.folders, app.environment, offline=request.invocation.offline),
         has_tasks=getattr(compiled, "builder", None) is None,
     )
+
+
+@lru_cache(32)
+def _nodes(compiled: Any, dialect: str) -> tuple[Node, ...]:
+    named = compiled.nodes.items()
+    return tuple(Node(name, dialect, _never, _place(node.bound)) for name, node in named if name != START)
+
+
+@lru_cache(32)
+def _channels(compiled: Any) -> tuple[Channel, ...]:
+    return tuple(Channel(name) for name in compiled.channels if not name.startswith(_INTERNAL))
 
 
 def _place(runnable: Any) -> Span | None:
@@ -238,8 +248,6 @@ def _vocabulary(compiled: Any, app: App, request: LoadRequest, dialect: str) -> 
 
 
 def _accept_for(compiled: Any, dialect: str) -> Any:
-    of_messages = cache(lambda: keys_of_messages(_input_schema(compiled)))
-
     async def accept(value: Any, run: Any) -> Any:
         if dialect == "python":
             return {"input": value}
@@ -249,7 +257,7 @@ def _accept_for(compiled: Any, dialect: str) -> Any:
             elif isinstance(value, list):
                 value = {"messages": value}
         if isinstance(value, Mapping):
-            return with_messages(value, of_messages())
+            return with_messages(value, keys_of_messages(_input_schema(compiled)))
         keys = _keys_of_input(compiled)
         if keys and isinstance(value, str | list):
             what = "text" if isinstance(value, str) else "a list"

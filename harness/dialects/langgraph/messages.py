@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, get_args, get_type_hints
 
 from harness.dialects.kit.manifest import BadInput
 
 
+@lru_cache(32)
 def keys_of_messages(schema: Any) -> frozenset[str]:
     """Return the keys of a state that hold objects of LangChain, except those that `add_messages` makes itself."""
     try:
