@@ -8,6 +8,7 @@ re-coerces the whole list at every step).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from itertools import islice
 from typing import Any, overload
 
@@ -216,7 +217,10 @@ def message_json(message: BaseMessage) -> dict[str, Any]:
 
 
 class MessageViews(Sequence[Mapping[str, Any]]):
-    """Messages as `when` reads them: mappings as in the state, plus `role` for `type`. Converted on access."""
+    """Messages as `when` reads them: mappings as in the state, plus `role` for `type`. Converted on access.
+
+    The mappings are copies, which the functions of stubs may change.
+    """
 
     def __init__(self, messages: Sequence[BaseMessage]) -> None:
         self._messages = messages
@@ -234,4 +238,4 @@ class MessageViews(Sequence[Mapping[str, Any]]):
         if isinstance(index, slice):
             return MessageViews(self._messages[index])
         message = self._messages[index]
-        return {**message_json(message), "role": message.type}
+        return {**deepcopy(message_json(message)), "role": message.type}

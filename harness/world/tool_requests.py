@@ -18,7 +18,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,7 @@ from harness.interception.real_effects import (
     current_model_call,
     raise_unanswerable,
 )
+from harness.time.clock import give_turn
 from harness.units import PRECISION
 from harness.world.entries import without_headers
 from harness.world.failures import RemoteError
@@ -85,6 +86,20 @@ class _Sent:
     effect: Effect | None = None
     call: int = 0
     began: float = 0.0
+
+
+class _Plain:
+    """A request as a plain one: few model calls are asked for as such, too. The call is made when it is needed."""
+
+    def __init__(self, request: Request, node: str) -> None:
+        self._request, self._node = request, node
+        self._call: HTTPCall | None = None
+
+    def __call__(self) -> HTTPCall:
+        if self._call is None:
+            sent = self._request
+            self._call = call_of(sent.method, sent.url, sent.headers, sent.body, self._node)
+        return self._call
 
 
 class ToolRequests(Interceptor):
@@ -167,8 +182,7 @@ class ToolRequests(Interceptor):
     def _stub_reply(self, request: Request, owner: RealEffect) -> tuple[_StubReply | None, Effect]:
         """Return the reply of the first stub that matches, None if there is none, and the last effect tried."""
         node = owner.effect.node if owner.effect is not None else ""
-        # Few model calls are asked for as plain requests, too.
-        plain = cache(partial(call_of, request.method, request.url, request.headers, request.body, node))
+        plain = _Plain(request, node)
         wire = self._wire(request, plain, owner)
         model = current_model_call()
         if wire is None:
@@ -307,7 +321,7 @@ class ToolRequests(Interceptor):
                 await self._upstream.wait_for(reply)
             return
         try:
-            await asyncio.sleep(reply.duration_s)
+            await (asyncio.sleep(reply.duration_s) if reply.duration_s else give_turn())
         except asyncio.CancelledError as cancelled:
             self._record_answer(reply, self._now(RealEffect()), reply.answer.value, cancelled)
             raise

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from weakref import WeakValueDictionary
 
 from harness.graph.effects import LLMCall, LLMReply, ToolSpec
 from harness.graph.to_json import from_json
@@ -345,6 +346,27 @@ def message(
     Raises:
         Refusal: LangChain does not accept them.
     """
+    return _shared((kind, *fields.items()), partial(_made, kind, param, fields))
+
+
+_alive: Final[WeakValueDictionary[Hashable, BaseMessage]] = WeakValueDictionary()
+
+
+def _shared(content: Hashable, make: Callable[[], BaseMessage]) -> BaseMessage:
+    """Return a message with this content, which must not be changed: the one that there is, or a new one.
+
+    Each request of a conversation repeats its messages, and a trace keeps all requests.
+    """
+    try:
+        found = _alive.get(content)
+    except TypeError:  # it has parts, or arguments, that are no texts
+        return make()
+    if found is None:
+        found = _alive[content] = make()
+    return found
+
+
+def _made(kind: str, param: str, fields: Mapping[str, Any]) -> BaseMessage:
     classes, invalid = _message_classes()
     try:
         return classes[kind](**fields)
@@ -354,7 +376,15 @@ def message(
 
 
 def ai_message(content: str | list[Any], calls: Sequence[tuple[str, str, Any]], param: str) -> BaseMessage:
-    """Return a model's message. `calls` are (id, name, arguments), with arguments as JSON or as a mapping."""
+    """Return a model's message. `calls` are (id, name, arguments), with arguments as JSON or as a mapping.
+
+    Raises:
+        Refusal: LangChain does not accept it.
+    """
+    return _shared(("assistant", content, *calls), partial(_ai_message, content, calls, param))
+
+
+def _ai_message(content: str | list[Any], calls: Sequence[tuple[str, str, Any]], param: str) -> BaseMessage:
     from langchain_core.messages import InvalidToolCall, ToolCall
 
     good: list[ToolCall] = []
@@ -368,7 +398,8 @@ def ai_message(content: str | list[Any], calls: Sequence[tuple[str, str, Any]], 
             bad.append(
                 InvalidToolCall(name=name, args=text, id=call_id, error=None, type="invalid_tool_call")
             )
-    return message("assistant", param, content=content, tool_calls=good, invalid_tool_calls=bad)
+    fields = {"content": content, "tool_calls": good, "invalid_tool_calls": bad}
+    return _made("assistant", param, fields)
 
 
 def openai_message(

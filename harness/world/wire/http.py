@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import unquote
@@ -66,8 +66,12 @@ class WireResponse:
 
     def whole(self) -> Response:
         """Return the response as a client has it once all of it has arrived."""
-        phrase = next((each.phrase for each in HTTPStatus if each == self.status), "")
-        return Response(self.status, phrase, tuple(self.headers.items()), b"".join(self.pieces))
+        return Response(self.status, _phrase(self.status), tuple(self.headers.items()), b"".join(self.pieces))
+
+
+@lru_cache(64)
+def _phrase(status: int) -> str:
+    return next((each.phrase for each in HTTPStatus if each == status), "")
 
 
 # ---------------------------------------------------------------- requests
