@@ -266,8 +266,11 @@ def _visits() -> Any:
 
 def _varied(model: BaseChatModel, named: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a call with the model and the parameters of the variant, which go into its request."""
+    simulation = _visits().run.simulation
+    if not simulation.varies_models:
+        return dict(named)
     call = LLMCall(name=_name(model, named))
-    changed = _visits().run.simulation.with_variant(call)
+    changed = simulation.with_variant(call)
     renamed = {"model": changed.name} if changed.name != call.name else {}
     return {**named, **changed.params, **renamed}
 

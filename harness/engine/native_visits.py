@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from langgraph.errors import GraphBubbleUp, GraphInterrupt, ParentCommand
 from langgraph.types import Command, Send
@@ -175,7 +175,7 @@ def _wrap() -> None:
             result = await really(task, *args, **options)
             _Visit(visits, task).record_routes()
             return result
-        with _visiting(visits, task) as visit:
+        with _Visit(visits, task) as visit:
 
             async def execute() -> Any:
                 with exits_as_failures():
@@ -191,7 +191,7 @@ def _wrap() -> None:
             result = really_blocking(task, *args, **options)
             _Visit(visits, task).record_routes()
             return result
-        with _visiting(visits, task) as visit, visit.owning(), exits_as_failures():
+        with _Visit(visits, task) as visit, visit.owning(), exits_as_failures():
             return really_blocking(task, *args, **options)
 
     of_langgraph.arun_with_retry, of_langgraph.run_with_retry = arun_with_retry, run_with_retry
@@ -214,30 +214,12 @@ def _wrap_policies(of_langgraph: dict[str, Any]) -> None:
     of_langgraph["_should_retry_on"] = should_retry_on
 
 
-@contextmanager
-def _visiting(visits: Visits, task: Any) -> Iterator[_Visit]:
-    """Record the execution of a task inside: its start, and its end, pause or failure."""
-    visit = _Visit(visits, task)
-    visit.begin()
-    token, of_task = current_visit.set(visit.number), current_task.set(task)
-    try:
-        yield visit
-    except BaseException as error:
-        visit.fail(error)
-        raise
-    else:
-        visit.end()
-    finally:
-        current_visit.reset(token)
-        current_task.reset(of_task)
-
-
 def _is_hidden(task: Any) -> bool:
     return task.name == START or _HIDDEN_TAG in (task.config.get("tags") or ())
 
 
 class _Visit:
-    """One execution of a task, from its start to its end, its pause or its failure."""
+    """One execution of a task, from its start to its end, its pause or its failure, which is recorded."""
 
     def __init__(self, visits: Visits, task: Any) -> None:
         self._visits, self._run, self._task = visits, visits.run, task
@@ -248,6 +230,22 @@ class _Visit:
         self._compiled = level.graph
         self.effect = Effect(node=self.path, name=task.name)
         self.state = task.input if isinstance(task.input, Mapping) else getattr(task.input, "__dict__", {})
+
+    def __enter__(self) -> Self:
+        self.begin()
+        self._tokens = current_visit.set(self.number), current_task.set(self._task)
+        return self
+
+    def __exit__(self, _kind: Any, error: BaseException | None, _traceback: Any) -> None:
+        try:
+            if error is not None:
+                self.fail(error)
+            else:
+                self.end()
+        finally:
+            of_visit, of_task = self._tokens
+            current_visit.reset(of_visit)
+            current_task.reset(of_task)
 
     def _record(self, event: str, **data: Any) -> None:
         self._run.simulation.trace.record(event, self._run.now, graph=self.graph, **data)

@@ -232,9 +232,14 @@ class Simulation:
             self._at, self._now = at, round(at - self._began, PRECISION)
         return self._now
 
+    @property
+    def varies_models(self) -> bool:
+        """True if the variant has another model or other parameters."""
+        return bool(self._models or self._params)
+
     def with_variant(self, effect: EffectType) -> EffectType:
         """Return the effect; a model call with the model and the parameters of the variant."""
-        if not isinstance(effect, LLMCall) or not (self._models or self._params):
+        if not self.varies_models or not isinstance(effect, LLMCall):
             return effect
         name = self._models.get(effect.name, effect.name)
         return replace(effect, name=name, params={**effect.params, **self._params})

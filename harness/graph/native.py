@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 from harness.graph.model import END, Graph
@@ -61,6 +62,7 @@ def _consists_of(runnable: Any, graph: Any) -> bool:
     return any(_consists_of(step, graph) for step in getattr(runnable, "steps", ()))
 
 
+@lru_cache(256)
 def route_label(graph: Any, source: str, target: str) -> str | None:
     """Return the condition of a route of a `Pregel`, None for an edge without one.
 

@@ -15,17 +15,19 @@ import queue
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, partial, wraps
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from harness.time.one_process import in_one_process
 from harness.time.real import real
 from harness.time.rebinding import PYTHON, bind_names, current_visit, origin
 from harness.time.sleepers import POLL_S, Sleepers
+
+T = TypeVar("T")
 
 _LOOP: Final = 0
 _ended: Final[WeakSet[threading.Thread]] = WeakSet()
@@ -103,12 +105,11 @@ class Turns:
             self._leave()
             self._own.number = None
 
-    @contextmanager
-    def keeping(self) -> Iterator[None]:
-        """Keep the turn inside, whatever the current thread waits for: it holds a lock."""
+    def keeping(self, function: Callable[..., T], /, *args: Any, **named: Any) -> T:
+        """Call a function, and keep the turn whatever the current thread waits for there: it holds a lock."""
         number, self._own.number = getattr(self._own, "number", None), None
         try:
-            yield
+            return function(*args, **named)
         finally:
             self._own.number = number
 
@@ -278,12 +279,12 @@ class _Place:
         """See `Turns.expect`."""
         self._turns.expect(self._number, is_cancelled)
 
-    def run(self, function: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    def run(self, function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
         """Call a function when it is its turn."""
         tokens = [(var, var.set(value)) for var, value in self._carried]
         try:
             with self._turns.turn(self._number):
-                return in_one_process(function, *args, **named)
+                return in_one_process(partial(function, *args, **named))  # which may have any names
         finally:
             for var, token in tokens:
                 var.reset(token)
@@ -375,8 +376,7 @@ def _hook() -> None:
     @wraps(submit)
     def submit_keeping_turn(self: Any, fn: Any, /, *args: Any, **named: Any) -> Any:
         made.submitted = _Submitted(self)
-        with _keeping_turn():
-            return submit(self, fn, *args, **named)
+        return _keeping_turn(submit, self, fn, *args, **named)
 
     @wraps(init)
     def init_item(self: Any, *args: Any, **named: Any) -> None:
@@ -396,8 +396,7 @@ def _hook() -> None:
         target: Any = getattr(self, "_target", None)
         if _is_python(target) and target is not concurrent.futures.thread._worker:
             self._target = in_turn(target)  # type: ignore[attr-defined]
-        with _keeping_turn():
-            start(self)
+        _keeping_turn(start, self)
 
     pool.submit = submit_keeping_turn
     item.__init__, item.run = init_item, run_item
@@ -413,8 +412,8 @@ def _is_python(target: Any) -> bool:
     return inspect.isfunction(getattr(target, "__func__", target))
 
 
-def _keeping_turn() -> AbstractContextManager[None]:
-    return _active.keeping() if _active is not None else nullcontext()
+def _keeping_turn(function: Callable[..., T], /, *args: Any, **named: Any) -> T:
+    return _active.keeping(function, *args, **named) if _active is not None else function(*args, **named)
 
 
 def _giving(original: Callable[..., Any], goes_on: Callable[[Any], bool]) -> Callable[..., Any]:

@@ -179,6 +179,47 @@ def test_calls_of_anyio_that_have_no_thread_yet_do_not_stop_the_clock(run_app: R
     assert outcome.passed, outcome.observed.error
 
 
+POOLS = """
+    import asyncio, threading, time
+    from concurrent.futures import ThreadPoolExecutor
+
+
+    async def by_twos(input):
+        loop = asyncio.get_running_loop()
+        with ThreadPoolExecutor(2) as pool:
+            await asyncio.gather(*(loop.run_in_executor(pool, time.sleep, 3) for _ in range(4)))
+
+
+    def named_arguments(input):
+        found = []
+        given = {"function": "a", "self": "b"}
+        thread = threading.Thread(target=lambda **named: found.append(named), kwargs=given)
+        thread.start()
+        thread.join()
+        with ThreadPoolExecutor() as pool:
+            return [*found, pool.submit(dict, **given).result()]
+"""
+
+
+def test_work_of_a_pool_that_has_no_thread_yet_does_not_stop_the_clock(run_app: RunApp) -> None:
+    scenarios = """
+        manifest: app.py:by_twos
+        scenarios: [{name: it, input: hi, expect: {latency: {total: 6}}}]
+    """
+    (outcome,) = run_app(scenarios, {"app.py": POOLS}, real_timeout=10).values()
+    assert outcome.passed, outcome.observed.error
+
+
+def test_what_a_thread_calls_may_have_arguments_of_any_name(run_app: RunApp) -> None:
+    given = {"function": "a", "self": "b"}
+    scenarios = """
+        manifest: app.py:named_arguments
+        scenarios: [{name: it, input: hi}]
+    """
+    (outcome,) = run_app(scenarios, {"app.py": POOLS}).values()
+    assert outcome.observed.output == [given, given], outcome.observed.error
+
+
 LOOPS = """
     import asyncio, socket, threading, time
     from queue import SimpleQueue
