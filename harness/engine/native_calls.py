@@ -11,7 +11,6 @@ makes another request, or none, is answered here, in place of its own implementa
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import cache, wraps
 from operator import attrgetter
 from types import ModuleType
@@ -26,7 +25,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from harness.engine.native_visits import active_visits, current_node
 from harness.graph.effects import LLMCall, LLMReply, ToolCall, ToolSpec
 from harness.graph.to_json import to_json
-from harness.interception.real_effects import ModelCall, NotOnWire, current_model_call, model_call
+from harness.interception.real_effects import ModelCall, current_model_call
 from harness.time.rebinding import when_imported
 
 
@@ -186,22 +185,12 @@ def _outside() -> bool:
     return active_visits() is None or current_model_call() is not None
 
 
-@contextmanager
-def _own_request() -> Iterator[ModelCall]:
-    """Let the model make its own request. One in a format that is not known counts as none."""
-    with model_call() as call:
-        try:
-            yield call
-        except NotOnWire:
-            call.requested = call.answered = False
-
-
 def _generate(model: BaseChatModel, really: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(really)
     def generate(messages: Any, *args: Any, **named: Any) -> Any:
         if _outside():
             return really(messages, *args, **named)
-        with _own_request() as call:
+        with ModelCall() as call:
             result = really(messages, *args, **_varied(model, named))
         if call.on_wire:
             return result
@@ -216,7 +205,7 @@ def _agenerate(model: BaseChatModel, really: Callable[..., Any]) -> Callable[...
     async def agenerate(messages: Any, *args: Any, **named: Any) -> Any:
         if _outside():
             return await really(messages, *args, **named)
-        with _own_request() as call:
+        with ModelCall() as call:
             result = await really(messages, *args, **_varied(model, named))
         if call.on_wire:
             return result
@@ -232,7 +221,7 @@ def _stream(model: BaseChatModel, really: Callable[..., Any]) -> Callable[..., A
             yield from really(messages, *args, **named)
             return
         chunks: list[ChatGenerationChunk] = []
-        with _own_request() as call:
+        with ModelCall() as call:
             chunks = list(really(messages, *args, **_varied(model, named)))
         if not call.on_wire:
             chunks = [_chunk(_reply(model, messages, named))]
@@ -249,7 +238,7 @@ def _astream(model: BaseChatModel, really: Callable[..., Any]) -> Callable[..., 
                 yield chunk
             return
         chunks: list[ChatGenerationChunk] = []
-        with _own_request() as call:
+        with ModelCall() as call:
             async for chunk in really(messages, *args, **_varied(model, named)):
                 chunks.append(chunk)
         if not call.on_wire:

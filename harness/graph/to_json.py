@@ -7,8 +7,9 @@ import json
 import math
 import re
 from asyncio import CancelledError
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from enum import Enum
+from functools import cache
 from typing import Any
 
 MAX_DEPTH = 100
@@ -92,12 +93,18 @@ def key_text(key: Any) -> str:
         return str(to_json(key))
 
 
-def _plain_object(value: Any, inside: tuple[int, ...]) -> Any:
+@cache
+def _of_messages() -> tuple[type, Callable[[Any], dict[str, Any]]]:
     from langchain_core.messages import BaseMessage
 
     from harness.graph.messages import message_json
 
-    if isinstance(value, BaseMessage):
+    return BaseMessage, message_json
+
+
+def _plain_object(value: Any, inside: tuple[int, ...]) -> Any:
+    message, message_json = _of_messages()
+    if isinstance(value, message):
         return to_json(message_json(value), inside)
     if isinstance(value, Enum):
         return to_json(value.value, inside)

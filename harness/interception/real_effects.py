@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
 from threading import Lock
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Self
 
 from harness.errors import HarnessError
 from harness.graph.effects import Effect
@@ -253,7 +253,7 @@ class NotOnWire(BaseException):
 
 
 class ModelCall:
-    """A call of a chat model of LangChain, which is answered where its request is read.
+    """A call of a chat model of LangChain, which is answered where its request is read. It is current inside.
 
     So its own client parses, streams and retries. Whether it makes such a request is known only when it is called:
     one may run in this process, or speak a protocol that stubs do not.
@@ -265,6 +265,18 @@ class ModelCall:
 
     def __init__(self) -> None:
         self.requested = self.answered = False
+
+    def __enter__(self) -> Self:
+        self._token = _model_call.set(self)
+        return self
+
+    def __exit__(self, _kind: Any, error: BaseException | None, _traceback: Any) -> bool:
+        """End the call. A request in a format that is not known counts as none."""
+        _model_call.reset(self._token)
+        if not isinstance(error, NotOnWire):
+            return False
+        self.requested = self.answered = False
+        return True
 
     @property
     def on_wire(self) -> bool:
@@ -279,14 +291,3 @@ CARRIED.append(_model_call)
 def current_model_call() -> ModelCall | None:
     """Return the call of a chat model that the current code belongs to."""
     return _model_call.get()
-
-
-@contextmanager
-def model_call() -> Iterator[ModelCall]:
-    """Note the requests of a chat model that is called inside."""
-    call = ModelCall()
-    token = _model_call.set(call)
-    try:
-        yield call
-    finally:
-        _model_call.reset(token)

@@ -207,7 +207,7 @@ prompts = lazy_function("harness.dialects.langgraph.prompts:prompts")
 
 def locate(path: Path) -> Sequence[Path]:
     """Return the `langgraph.json` of a folder. Anything else stands for itself."""
-    if not path.is_dir():
+    if not os.path.isdir(path):
         return (path,)
     return (path / FILE,) if (path / FILE).is_file() else ()
 
