@@ -19,6 +19,7 @@ POSIX classes, and letters that are not ASCII.
 """
 _MULTILINE: Final = re.compile(r"\(\?[a-zA-Z]*m")
 _LAST_DOLLAR: Final = re.compile(r"(?<!\\)((?:\\\\)*)\$\Z")
+_WILDCARD: Final = re.compile(r"[*?\[]")
 _TEXT_DIFFERS_IN_RE2: Final = re.compile(r"[^\x00-\x7f]|[\x0b\x1c-\x1f]")
 """Characters of a text that only `re` takes for a letter, a digit or white space."""
 
@@ -74,3 +75,8 @@ def last_part_matches(pattern: str, name: str) -> bool:
     parts = name.split("/")
     shorter = "/".join([*parts[:before], parts[-1]]) if len(parts) > before + 1 else name
     return glob_matches(pattern, shorter) or (shorter != name and glob_matches(pattern, name))
+
+
+def vagueness(pattern: str) -> tuple[int, bool]:
+    """Return the rank of a glob among those that match the same name: less for more parts, and for no wildcard."""
+    return -pattern.count("/"), bool(_WILDCARD.search(pattern))

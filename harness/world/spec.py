@@ -16,6 +16,7 @@ from pydantic import AfterValidator, ConfigDict, Field, Tag, model_validator
 from harness.errors import Span
 from harness.graph.effects import EFFECTS, Effect
 from harness.graph.world import Answer
+from harness.matchers.regex import vagueness
 from harness.source.display import nearest
 from harness.source.document import Document, DocumentPath
 from harness.source.models import Mistake, mistaken
@@ -46,8 +47,9 @@ S = TypeVar("S", bound=AnyStub)
 
 
 def _by_node(stubs: dict[str, list[S]]) -> list[S]:
-    """Return the stubs of all nodes as one list, in file order."""
-    return [stub.listed_under(node) for node, of_node in stubs.items() for stub in of_node]
+    """Return the stubs of all nodes as one list: first those of the names that say more, else in file order."""
+    nodes = sorted(stubs, key=vagueness)
+    return [stub.listed_under(node) for node in nodes for stub in stubs[node]]
 
 
 def _listed(kind: Any, one: str, several: str) -> Any:

@@ -7,6 +7,7 @@ import pytest
 
 from harness.errors import UnscriptedCall
 from harness.graph.effects import ToolCall, ToolSpec
+from harness.matchers.regex import last_part_matches
 from harness.world.scripted import ScriptedWorld
 from tests.world.stubs import answers, ask, llm, replies, reply, world_spec
 
@@ -71,6 +72,35 @@ def test_a_node_matcher_without_a_slash_looks_at_the_last_part() -> None:
     assert ask(world, llm(node="outer/inner")).value.text == "x"
     assert ask(world, llm(node="outer/inner")).value.text == "y"
     assert not world.has_answers([llm(node="inner")], {})
+
+
+@pytest.mark.parametrize(
+    ("vague", "exact", "node"),
+    [
+        ("*", "plan", "plan"),
+        ("pl?n", "plan", "plan"),
+        ("*", "outer/inner", "outer/inner"),
+        ("inner", "outer/inner", "outer/inner"),
+        ("outer/model", "outer/inner/model", "outer/inner/model"),
+        ("model", "outer/model", "outer/inner/model"),
+        ("model", "outer/*", "outer/model"),
+        ("*", "outer/*", "outer/model"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["llm", "human"])
+def test_of_the_nodes_of_a_mapping_the_name_that_says_more_is_asked_first(
+    vague: str, exact: str, node: str, kind: str
+) -> None:
+    for first, second in ((vague, exact), (exact, vague)):
+        spec = world_spec(**{kind: {first: [{"reply": first}], second: [{"reply": second}]}})
+        asked = getattr(spec, kind)
+        assert [stub.list_node for stub in asked if last_part_matches(stub.list_node, node)] == [exact, vague]
+
+
+def test_names_that_say_as_much_are_asked_in_the_order_of_the_file() -> None:
+    for first, second in (("outer/*", "*/model"), ("*/model", "outer/*")):
+        spec = world_spec(llm={first: ["a"], second: ["b"]})
+        assert [stub.list_node for stub in spec.llm] == [first, second]
 
 
 def test_args_match_as_subsets_with_value_matchers() -> None:
