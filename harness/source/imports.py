@@ -182,7 +182,7 @@ def repeat_environment(folders: Sequence[Path]) -> None:
 @contextmanager
 def recording_environment(folder: Path) -> Iterator[None]:
     """Record the changes that are made to the environment inside, for `repeat_environment` with this folder."""
-    before = dict(os.environ)
+    root, before = folder.resolve(), dict(os.environ)
     try:
         yield
     finally:
@@ -190,7 +190,7 @@ def recording_environment(folder: Path) -> Iterator[None]:
         names = before.keys() | after.keys()
         changed = {name: after.get(name) for name in names if before.get(name) != after.get(name)}
         if changed:
-            _set_by_modules.setdefault(folder, {}).update(changed)
+            _set_by_modules.setdefault(root, {}).update(changed)
 
 
 _BUNDLED_DATA: Final = ("LITELLM_LOCAL_MODEL_COST_MAP", "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS")

@@ -15,7 +15,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, wraps
 from importlib.metadata import PackageNotFoundError, version
@@ -23,12 +23,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from harness.dialects.langgraph.dialect import Target, module_name
+from harness.dialects.langgraph.dialect import App, Target, module_name
 from harness.errors import ManifestError, Problem, Span, WorldError
 from harness.source.display import clip, did_you_mean
 from harness.source.document import shown_path
 from harness.source.frames import error_line, own_frames
-from harness.time.rebinding import PYTHON, USER, origin, when_imported
+from harness.source.imports import repeat_environment
+from harness.time.rebinding import PYTHON, USER, origin, origin_of, when_imported
 
 DUMMY: Final = "replayed"
 """The value of variables that look like keys, in runs that reach no provider."""
@@ -111,18 +112,28 @@ def _reader() -> str:
 
 
 def _give_keys(settings: ModuleType) -> None:
-    """Give the settings of pydantic a dummy value for a key that they require, as they list the variables."""
+    """Give the settings of pydantic a dummy value for a key that they need, as they list the variables."""
     original = settings.EnvSettingsSource.get_field_value
 
     @wraps(original)
     def get_field_value(self: Any, field: Any, name: str) -> Any:
         value, key, is_complex = original(self, field, name)
-        looks_like_key = _KEY.search(name.upper()) or _ANY_KEY.search(name.upper())
-        if value is None and field.is_required() and looks_like_key and isinstance(os.environ, _WithKeys):
-            return DUMMY, key, False
-        return value, key, is_complex
+        variables = (key.upper(), f"{self.env_prefix}{name}".upper())
+        is_key = any(_KEY.search(each) or _ANY_KEY.search(each) for each in variables)
+        if value is not None or not is_key or not isinstance(os.environ, _WithKeys):
+            return value, key, is_complex
+        return (DUMMY, key, False) if _needs(field, self.settings_cls) else (value, key, is_complex)
 
     settings.EnvSettingsSource.get_field_value = get_field_value
+
+
+def _needs(field: Any, settings: type) -> bool:
+    """True if settings require a field, or are the app's own and have an empty text until it is given."""
+    default = field.default
+    text = default.get_secret_value() if hasattr(default, "get_secret_value") else default
+    module = sys.modules.get(settings.__module__)
+    is_own = module is not None and origin_of(module) is USER
+    return bool(field.is_required()) or (is_own and isinstance(text, str) and not text)
 
 
 def _draw_offline(graphs: ModuleType) -> None:
@@ -165,23 +176,25 @@ def _has_variables(file: Any) -> bool:
     return (name == ".env" or name.startswith(".env.")) and os.path.isfile(file)
 
 
-def enter(folders: tuple[str, ...], environment: Mapping[str, str], *, offline: bool) -> None:
-    """Make this process that of an app: its variables, and the folders its modules are imported from."""
+def enter(app: App, *, offline: bool) -> None:
+    """Make this process that of an app: its variables, as its import left them, and the folders of its modules."""
     _hide_variable_files()
-    os.environ.update({**_QUIET, **environment})
+    os.environ.update({**_QUIET, **app.environment})
+    repeat_environment((app.target.base,))
+    os.environ.update(app.own)
     if offline:
         os.environ.__class__ = _WithKeys
         _prepare_libraries()
-    sys.path[:0] = [folder for folder in folders if folder not in sys.path]
+    sys.path[:0] = [folder for folder in app.folders if folder not in sys.path]
 
 
 @contextmanager
-def entered(folders: tuple[str, ...], environment: Mapping[str, str], *, offline: bool) -> Iterator[None]:
+def entered(app: App, *, offline: bool) -> Iterator[None]:
     """Make this process that of an app inside. What its code sets itself stays."""
     kind, path, opening = os.environ.__class__, list(sys.path), (builtins.open, io.open)
     arguments, sys.argv = sys.argv, [""]
-    before = {name: os.environ.get(name) for name in (*_QUIET, *environment)}
-    enter(folders, environment, offline=offline)
+    before = {name: os.environ.get(name) for name in (*_QUIET, *app.environment, *app.own)}
+    enter(app, offline=offline)
     try:
         yield
     finally:

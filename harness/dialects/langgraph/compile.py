@@ -30,6 +30,7 @@ from harness.graph.effects import NAMED_KINDS
 from harness.graph.model import END, NODE, START, Channel, Edge, Lifecycle, NestedGraph, Node, Vocabulary
 from harness.graph.native import COMMAND, NativeGraph, PlainState, name_inside, route_label
 from harness.source.document import shown_path
+from harness.source.imports import recording_environment
 from harness.source.python_texts import import_with
 
 _INTERNAL: Final = ("__", "branch:", "join:")
@@ -60,12 +61,17 @@ def preload(request: LoadRequest) -> tuple[str, ...]:
     forget_folders()
     located = request.path / FILE if request.path.is_dir() else request.path
     app = app_of(replace(request, paths=(located,)))
-    enter(app.folders, app.environment, offline=request.invocation.offline)
+    enter(app, offline=request.invocation.offline)
     _give_texts(request)
-    found = import_target(app.target, app.folders, request.named_at)
+    found = _imported(app, request)
     if hasattr(found, "get_graph") and hasattr(found, "channels"):  # each run has this one
         _edges(found)
     return app.folders
+
+
+def _imported(app: App, request: LoadRequest) -> Any:
+    with recording_environment(app.target.base):
+        return import_target(app.target, app.folders, request.named_at)
 
 
 def _give_texts(request: LoadRequest) -> None:
@@ -87,9 +93,9 @@ def _load(request: LoadRequest, app: App, *, as_callable: bool = False) -> Nativ
         raise ManifestError(Problem("too-old", text, request.named_at))
     invocation = request.invocation
     compiled = None
-    with entered(app.folders, app.environment, offline=invocation.offline):
+    with entered(app, offline=invocation.offline):
         _give_texts(request)
-        found = import_target(app.target, app.folders, request.named_at)
+        found = _imported(app, request)
         if not as_callable:
             compiled = graph_of(found, app.target, request, declared=bool(app.name))
     if compiled is None:
@@ -137,7 +143,7 @@ def _described(compiled: Any, name: str, dialect: str, app: App, request: LoadRe
         declared=cache(partial(declared_app, compiled, _edges)),
         compiled=compiled,
         invocation=request.invocation,
-        enter=partial(enter, app.folders, app.environment, offline=request.invocation.offline),
+        enter=partial(enter, app, offline=request.invocation.offline),
         has_tasks=getattr(compiled, "builder", None) is None,
     )
 

@@ -128,12 +128,18 @@ def _is_imported_from(name: str, file: Path) -> bool:
 
 @dataclass(frozen=True)
 class App:
-    """The content of a manifest: the object, where its modules are, and their variables."""
+    """The content of a manifest: the object, where its modules are, and their variables.
+
+    Attributes:
+        environment: the variables of the manifest.
+        own: those of the scenario, which count more than the manifest's, and than what the app makes of them.
+    """
 
     target: Target
     name: str
     folders: tuple[str, ...]
     environment: Mapping[str, str]
+    own: Mapping[str, str]
     warnings: tuple[Problem, ...] = ()
 
 
@@ -146,7 +152,7 @@ def app_of(request: LoadRequest) -> App:
     path = request.path
     if is_object(path):
         target = target_at(path.name, path.parent)
-        return App(target, "", import_folders(target, ()), dict(request.env))
+        return App(target, "", import_folders(target, ()), {}, dict(request.env))
     document = request.read(path, yaml="1.2", named_at=request.named_at)
     graphs = document.value.get("graphs") if isinstance(document.value, dict) else None
     if not isinstance(graphs, dict) or not graphs:
@@ -179,8 +185,8 @@ def app_of(request: LoadRequest) -> App:
     env = document.value.get("env")
     # A text names a .env file, which has real keys: it is not read.
     given = {key: str(value) for key, value in env.items()} if isinstance(env, dict) else {}
-    environment = {**given, **request.env}
-    return App(target, name, import_folders(target, folders), environment, tuple(_misspelt_keys(document)))
+    warnings = tuple(_misspelt_keys(document))
+    return App(target, name, import_folders(target, folders), given, dict(request.env), warnings)
 
 
 def _misspelt_keys(document: Document) -> Iterator[Problem]:

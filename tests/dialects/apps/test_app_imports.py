@@ -8,6 +8,7 @@ from types import ModuleType
 
 import pytest
 
+from harness.scenario import app_process
 from tests.dialects.apps.conftest import RunApp
 from tests.versions import declarative
 
@@ -245,6 +246,38 @@ def test_a_key_that_the_app_removes_is_not_there(run_app: RunApp) -> None:
     )
     (outcome,) = run_app(scenarios, {"app.py": app}).values()
     assert outcome.passed, outcome.checks
+
+
+@pytest.mark.parametrize("forks", [True, False])
+def test_runs_begin_with_the_variables_as_the_import_left_them(
+    run_app: RunApp, monkeypatch: pytest.MonkeyPatch, forks: bool
+) -> None:
+    """All but those that the scenario sets."""
+    monkeypatch.setattr(app_process, "is_available", lambda: forks)
+    monkeypatch.setenv("OF_SHELL", "1")
+    app = """
+        import os
+
+        for name in ("REMOVED", "OF_SHELL", "OF_SCENARIO", "DO_NOT_TRACK"):
+            del os.environ[name]
+        os.environ["CHANGED"] = os.environ["ADDED"] = "by the app"
+
+        def agent(input):
+            names = ("REMOVED", "CHANGED", "ADDED", "OF_SHELL", "OF_SCENARIO", "DO_NOT_TRACK")
+            return [os.environ.get(name) for name in names]
+    """
+    declared = '{"graphs": {"agent": "./app.py:agent"}, "env": {"REMOVED": "1", "CHANGED": "1"}}'
+    scenarios = """
+        manifest: langgraph.json
+        scenarios:
+        - name: it
+          input: hi
+          env: {OF_SCENARIO: mine}
+          repeat: 2
+          expect: {output: [null, by the app, by the app, null, mine, null]}
+    """
+    for outcome in run_app(scenarios, {"app.py": app, "langgraph.json": declared}).values():
+        assert outcome.passed, outcome.checks
 
 
 @pytest.mark.parametrize(
