@@ -188,7 +188,7 @@ def test_dialects_do_not_import_each_other() -> None:
 
 def test_only_the_superstep_and_the_native_scheduler_and_their_parts_call_langgraph() -> None:
     callers = {i.module.removeprefix("harness.engine.") for i in imports() if within(i.imported, "langgraph")}
-    native = {"native", "native_visits", "native_levels"} | RUNS_LANGGRAPH
+    native = {"native", "native_savers", "native_visits", "native_levels"} | RUNS_LANGGRAPH
     assert callers == {"superstep", "translation", "callables", "too_many_steps", "versions"} | native
 
 

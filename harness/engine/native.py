@@ -8,17 +8,15 @@ from __future__ import annotations
 import asyncio
 import copy
 import hashlib
-import pickle
 from collections.abc import Mapping
 from typing import Any, Final
 
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphBubbleUp
-from langgraph.store.memory import InMemoryStore
 from langsmith import tracing_context
 
 from harness.engine.context import RunContext
 from harness.engine.native_calls import wrap_models, wrap_tools
+from harness.engine.native_savers import saver_of_run, store_of_run
 from harness.engine.native_visits import Visits, can_observe, observed
 from harness.engine.pauses import BREAKPOINT, Question, Replay
 from harness.engine.scheduler import People
@@ -38,38 +36,6 @@ _MOST_ITEMS: Final = 100_000
 _INTERRUPT: Final = "__interrupt__"
 
 
-class _ByCopy:
-    """A serialiser that copies values, whatever they are: nodes may change what they have in place."""
-
-    def dumps_typed(self, value: Any) -> tuple[str, Any]:
-        try:
-            return ("pickle", pickle.dumps(value, pickle.HIGHEST_PROTOCOL))  # several times as fast as a copy
-        except Exception:  # a client, a lock: an app without a checkpointer of its own works with these, too
-            return ("copy", _copied(value))
-
-    def loads_typed(self, data: tuple[str, Any]) -> Any:
-        return pickle.loads(data[1]) if data[0] == "pickle" else _copied(data[1])
-
-
-class _Saver(InMemorySaver):
-    """The checkpointer of an app that has none in memory.
-
-    It saves after each superstep: a node that changes its state in place and then pauses runs again with the state
-    as it was. Channels have a number as their version; LangGraph's own is random in part, for savers that processes
-    share.
-    """
-
-    def get_next_version(self, current: Any, channel: Any = None) -> Any:
-        return (current or 0) + 1
-
-
-def _copied(value: Any) -> Any:
-    try:
-        return copy.deepcopy(value)
-    except Exception:
-        return value
-
-
 class NativeScheduler:
     """Runs one thread of an app's graph."""
 
@@ -83,16 +49,13 @@ class NativeScheduler:
         self._run, self._graph = run, graph
         self._visits = Visits(run, graph)
         compiled, given = graph.compiled, graph.invocation
-        self.store = compiled.store if isinstance(compiled.store, InMemoryStore) else InMemoryStore()
+        self.store = store_of_run(compiled.store)
         self._options: dict[str, Any] = {
             "stream_mode": "values",
             "output_keys": compiled.stream_channels_asis,
         }
-        saver = compiled.checkpointer
-        if not isinstance(saver, InMemorySaver):
-            saver = _Saver(serde=_ByCopy())
         self._compiled = copy.copy(compiled)  # its own `copy` validates the graph again
-        self._compiled.checkpointer, self._compiled.store = saver, self.store
+        self._compiled.checkpointer, self._compiled.store = saver_of_run(compiled.checkpointer), self.store
         digest = hashlib.sha256(f"{given.thread}/{run.thread_id}".encode()).hexdigest()
         configurable = {"thread_id": f"thread-{digest[:16]}", **given.config.get("configurable", {})}
         self._config: Any = {

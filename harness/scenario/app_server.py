@@ -85,8 +85,10 @@ def serve_runs(
     """
     with _ends_process():
         hide_imported()
-        connection.send(_import_app(scenario, settings) if imports else {})
-        _fork_runs(connection, make, imports=imports)
+        files = _import_app(scenario, settings, on_refusal=_leave) if imports else {}
+        connection.send(files)
+        if files is not None:
+            _fork_runs(connection, make, imports=imports)
 
 
 def serve_workers(
@@ -100,8 +102,10 @@ def serve_workers(
         listening.bind(address)
         listening.listen(128)
         hide_imported()
-        files = _import_app(scenario, settings)
+        files = _import_app(scenario, settings, on_refusal=_leave)
         connection.send(files)
+        if files is None:
+            return
         gc.collect()
         gc.freeze()
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -163,7 +167,17 @@ def _left_to_parent(_signal: int, _frame: object) -> None:
     """Do nothing: after Ctrl-C, the command lets this run end, or kills it."""
 
 
-def _import_app(scenario: Scenario, settings: Settings) -> dict[Path, Stamp | None] | None:
+def _leave() -> None:
+    """End this process, whose import reached for the network: each run imports the app, where stubs may answer it.
+
+    The client of a database would try again for half a minute of real time.
+    """
+    os._exit(0)
+
+
+def _import_app(
+    scenario: Scenario, settings: Settings, on_refusal: Callable[[], object] | None = None
+) -> dict[Path, Stamp | None] | None:
     """Import an app, and return its files. None if each run must import it itself.
 
     That is so if it failed, reached for the network, or left a thread at work, such as one with a loop: a fork has
@@ -179,14 +193,15 @@ def _import_app(scenario: Scenario, settings: Settings) -> dict[Path, Stamp | No
     wrap_mcp()  # before the app has functions of the SDK
     try:
         dialect = dialect_named(scenario.dialect) if scenario.dialect else dialect_of(request.path)
-        with closed_network() as refused, conditions_of_imports(start):
-            folders = dialect.preload(request)  # type: ignore[attr-defined]
+        with closed_network(on_refusal) as refused:
+            with conditions_of_imports(start):
+                folders = dialect.preload(request)  # type: ignore[attr-defined]
+            for each in set(threading.enumerate()) - threads:
+                each.join(_ENDING_S)  # one that the import needed for a moment may just be ending
     except (SourceError, Exception):
         return None
     own = [Path(file) for each in list(sys.modules.values()) if (file := getattr(each, "__file__", None))]
     files = {path: stamp(path) for path in own if any(path.is_relative_to(folder) for folder in folders)}
-    for each in set(threading.enumerate()) - threads:
-        each.join(_ENDING_S)  # one that the import needed for a moment may just be ending
     return None if refused or set(threading.enumerate()) - threads else files
 
 

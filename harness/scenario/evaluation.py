@@ -23,6 +23,7 @@ from harness.scenario.model import MISSING, Expectations, Scenario, absent_varia
 from harness.scenario.outcome import CheckResult, Observation, Outcome, RunResult, error_json, refused_result
 from harness.scenario.score import expects_value, judgement_of, latency_penalty
 from harness.source.document import shown_path
+from harness.world.network import refused_attempts
 
 
 def expectations_digest(scenario: Scenario, without_secrets: Callable[[Any], Any] | None) -> str:
@@ -89,6 +90,7 @@ def refused(scenario: Scenario, error: SourceError, recorded: Mapping[str, str])
     """
     result = refused_result(error)
     result.observed.warnings += [each.one_line for each in absent_variables(scenario, recorded)]
+    result.observed.warnings += refused_attempts()  # by a library that raised an error of its own
     if expects_value(scenario.expect, "status", "invalid"):
         result.observed.warnings += [each.one_line for each in scenario.warnings]
         if any(p.code == "missing-file" and p.span == scenario.manifest_span for p in error.problems[:1]):

@@ -28,6 +28,7 @@ from harness.errors import HarnessError, Span
 from harness.graph.trace import Event, Trace
 from harness.source.document import shown_path
 from harness.time.alarms import Alarm
+from harness.world.network import refused_attempts
 
 TICK_S: Final = 0.1
 """Real seconds between two ticks of the alarm after the time is up."""
@@ -63,12 +64,15 @@ class RealTimeExceeded(HarnessError):
     ) -> None:
         self.limit_s, self.doing, self.node, self.span = limit_s, doing, node, span
         self.left_behind = 0
+        self.tried = ""
         super().__init__(limit_s)
 
     def __str__(self) -> str:
         text = f"the run took more than {self.limit_s:g} real seconds (real_timeout)"
         if self.doing:
             text += f" in {self.doing}"
+        if self.tried:  # the client of a database tries again until the end
+            text += f"; {self.tried}"
         if self.left_behind:
             text += "; threads that it left behind still run"
         return text
@@ -95,6 +99,7 @@ def real_limit(seconds: float | None, running: Callable[[], tuple[str, str | Non
         alarm.postpone(TICK_S)
         if exceeded is None:
             exceeded = RealTimeExceeded(seconds, *running(), span=_user_location(frame))
+            exceeded.tried = (refused_attempts() or [""])[-1]
             if (loop := asyncio._get_running_loop()) is not None:
                 loop.call_soon_threadsafe(leave)
                 ticks = STEP_TICKS

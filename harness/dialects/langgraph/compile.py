@@ -12,7 +12,7 @@ from typing import Any, Final
 from harness.chance import seeded_chance
 from harness.dialects.kit.accesses import code_of, functions_in
 from harness.dialects.kit.manifest import BadInput
-from harness.dialects.langgraph.app import enter, entered, import_target
+from harness.dialects.langgraph.app import import_target
 from harness.dialects.langgraph.declared import declared_app, declared_callable
 from harness.dialects.langgraph.dialect import (
     FILE,
@@ -23,6 +23,7 @@ from harness.dialects.langgraph.dialect import (
 )
 from harness.dialects.langgraph.graphs import graph_of, graph_of_callable
 from harness.dialects.langgraph.messages import keys_of_messages, with_messages
+from harness.dialects.langgraph.variables import enter, entered
 from harness.dialects.request import LoadRequest
 from harness.engine.versions import CONTEXT_FLOORS, FLOORS, default_recursion_limit, too_old
 from harness.errors import ManifestError, Problem, Span

@@ -18,6 +18,9 @@ from harness.errors import ManifestError, Problem, Span
 from harness.graph.native import Invocation
 from harness.time.clock import VirtualTimeLoop
 
+_OF_NONE: Final = (
+    "what sets it later, such as the lifespan of a server, does not run: name a function that makes the graph"
+)
 _GRAPH: Final = re.compile(r"\b(?:StateGraph|CompiledStateGraph|CompiledGraph|Pregel)\b")
 
 
@@ -54,7 +57,7 @@ def graph_of(found: Any, target: Target, request: LoadRequest, *, declared: bool
         return made.compile() if hasattr(made, "compile") else made
     if not callable(made) and not hasattr(made, "ainvoke"):
         text = f"{target.shown} is neither a graph nor a function, but of the type {type(made).__name__}"
-        raise ManifestError(Problem("not-a-graph", text, named_at))
+        raise ManifestError(Problem("not-a-graph", text, named_at, _OF_NONE if made is None else ""))
     return None
 
 

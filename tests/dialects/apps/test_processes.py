@@ -185,6 +185,42 @@ def test_an_import_that_does_not_end_is_an_error(run_app: RunApp, monkeypatch: p
     assert "in the import of the app" in error_of(outcome)
 
 
+CONNECTING = """
+    import socket
+    from pathlib import Path
+
+    try:
+        socket.create_connection(("db.example", 5432))
+    except OSError:
+        pass
+    with Path(__file__).with_name("imports").open("a") as told:
+        told.write("past the refusal")
+    {then}
+
+    def agent(input):
+        return Path(__file__).with_name("imports").read_text()
+"""
+
+
+def test_an_import_that_reaches_for_the_network_goes_on_in_each_run_alone(run_app: RunApp) -> None:
+    """The client of a database would try again for half a minute of real time, in vain."""
+    scenario = "{name: it, input: hi, expect: {output: past the refusal}}"
+    files = {"app.py": CONNECTING.format(then="")}
+    outcome = run_app(f"manifest: app.py:agent\nscenarios: [{scenario}]", files)["it"]
+    assert outcome.passed, outcome.checks
+    assert any("db.example:5432: stub the tool" in warning for warning in outcome.observed.warnings)
+
+
+@pytest.mark.parametrize("then", ["while True: pass", "raise ValueError('out of attempts')"])
+def test_an_import_that_fails_after_it_reached_for_the_network_tells_the_address(
+    run_app: RunApp, then: str
+) -> None:
+    scenario = "manifest: app.py:agent\nscenarios: [{name: it, input: hi}]"
+    outcome = run_app(scenario, {"app.py": CONNECTING.format(then=then)}, real_timeout=0.3)["it"]
+    told = [error_of(outcome), *outcome.observed.warnings]
+    assert any("socket.getaddrinfo db.example:5432: stub the tool" in each for each in told), told
+
+
 def test_loading_an_app_leaves_this_process_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(
         "import os\nKEY = os.environ['MY_API_KEY']\ndef agent(i): return i\n", "utf-8"
