@@ -20,6 +20,7 @@ from langgraph.types import Command, Send
 
 from harness.engine.callables import exits_as_failures
 from harness.engine.context import RunContext
+from harness.engine.native_functions import StepsOfCalls, wrap_calls
 from harness.engine.native_levels import current_level, current_task, wrap_streams
 from harness.engine.pauses import Replay
 from harness.engine.versions import interrupt_id, runner
@@ -46,6 +47,7 @@ class Visits:
         paused: ids of tasks that paused.
         stopped: ids of tasks inside of which a graph is at a breakpoint. They start again, and go on inside.
         replays: what goes on when a task is re-run after a pause, by the id of the task.
+        calls: the steps of `@task`s.
     """
 
     def __init__(self, run: RunContext, graph: NativeGraph) -> None:
@@ -58,7 +60,7 @@ class Visits:
         self.replays: dict[str, Replay] = {}
         self.invocation = 0
         self._steps: dict[Any, list[str]] = {}
-        self._calls_running = self._calls_group = 0
+        self.calls = StepsOfCalls()
         self._failed_attempts: Counter[str] = Counter()
 
     def sleep(self, seconds: float) -> None:
@@ -108,17 +110,6 @@ class Visits:
         self._failed_attempts[task.id] += 1
         if self._failed_attempts[task.id] < most:
             self.run.because(f"{current_level().prefix}{task.name}", error, "retry")
-
-    def step_of_call(self, step: int) -> float:
-        """Return the step of a `@task` that starts: those that run side by side have the same one."""
-        if not self._calls_running:
-            self._calls_group += 1
-        self._calls_running += 1
-        return step + self._calls_group / 10_000
-
-    def end_call(self) -> None:
-        """Note that a `@task` has ended."""
-        self._calls_running -= 1
 
 
 _active: Visits | None = None
@@ -196,6 +187,7 @@ def _wrap() -> None:
 
     of_langgraph.arun_with_retry, of_langgraph.run_with_retry = arun_with_retry, run_with_retry
     _wrap_policies(really.__globals__)
+    wrap_calls(of_langgraph, lambda: _active is not None)
 
 
 def _wrap_policies(of_langgraph: dict[str, Any]) -> None:
@@ -256,7 +248,7 @@ class _Visit:
         run.simulation.raise_if_aborted()
         step = (self._task.config.get("metadata") or {}).get("langgraph_step", 0)
         if self._is_call:
-            step = visits.step_of_call(step)
+            step = visits.calls.begin(self._task.path, step)
         if not self.graph:
             visits.enter(name, step)
         visits.begin_attempts(self._task)
@@ -306,7 +298,7 @@ class _Visit:
 
     def _end_call(self) -> None:
         if self._is_call:
-            self._visits.end_call()
+            self._visits.calls.end(self._task.path)
 
     def fail(self, error: BaseException) -> None:
         """Record a pause, a `Command` to the graph around this one, or a failure."""

@@ -220,13 +220,18 @@ def _wrap_future(original: Callable[..., asyncio.Future[Any]]) -> Callable[..., 
 def _run_coroutine_threadsafe(original: Callable[..., Any]) -> Callable[..., Any]:
     def run_coroutine_threadsafe(coroutine: Any, loop: asyncio.AbstractEventLoop) -> Any:
         future = original(coroutine, loop)
-        if isinstance(loop, VirtualTimeLoop):
-            future.waits_for_loop = True
-            for name in ("result", "exception"):
-                setattr(future, name, _yielding(loop, future, getattr(future, name)))
+        let_loop_go_on(future, loop)
         return future
 
     return run_coroutine_threadsafe
+
+
+def let_loop_go_on(future: Any, loop: asyncio.AbstractEventLoop) -> None:
+    """Let the clock of a loop go on while a thread waits for a future of `concurrent.futures` that the loop sets."""
+    if isinstance(loop, VirtualTimeLoop):
+        future.waits_for_loop = True
+        for name in ("result", "exception"):
+            setattr(future, name, _yielding(loop, future, getattr(future, name)))
 
 
 def _yielding(loop: VirtualTimeLoop, future: Any, wait: Callable[..., Any]) -> Callable[..., Any]:
