@@ -17,6 +17,7 @@ NEEDS: Final = {
     "memory": ("langgraph>=1.0", "Runtime, and a context that becomes an object of its schema"),
     "rag": ("langchain-core>=1.0", "the text of a message is a property"),
     "router": ("langgraph>=0.5", "a node has the name of a key of the state"),
+    "stock": ("langchain>=1.0", "create_agent"),
     "streaming": ("langchain-core>=1.0", "the text of a message is a property"),
     "supervisor": ("langchain>=1.0", "create_agent"),
     "swarm": ("langchain>=1.0.2", "its node for tools gives the state to the tool that hands over"),

@@ -111,30 +111,39 @@ def _first_leaf(error: BaseException | None) -> BaseException | None:
     return error
 
 
-@asynccontextmanager
-async def connected(
-    streams: AbstractAsyncContextManager[Any], options: SessionOptions
-) -> AsyncIterator[SDKSession]:
-    """Open a session over `streams` in its own task, for the duration of the context."""
-    require_sdk()
-    loop = asyncio.get_running_loop()
-    ready: asyncio.Future[SDKSession] = loop.create_future()
-    leave = asyncio.Event()
-    owner = loop.create_task(_run_session(streams, options, ready, leave))
-    either: set[asyncio.Future[Any]] = {owner, ready}
-    try:
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        if not ready.done():
-            cause = _first_leaf(owner.exception())
-            if isinstance(cause, HarnessError):
-                raise cause
-            raise MCPFailure(options.not_connected(failure_reason(cause))) from cause
-        yield ready.result()
-    finally:
-        if not ready.done():
-            owner.cancel()
-        leave.set()
-        await _wait_for_end(owner)
+class connected(AbstractAsyncContextManager[SDKSession]):
+    """A session over `streams` in its own task, for the duration of the context.
+
+    It is no generator: a loop that ends, such as that of an app's import, would close it before that task.
+    """
+
+    def __init__(self, streams: AbstractAsyncContextManager[Any], options: SessionOptions) -> None:
+        self._streams, self._options = streams, options
+
+    async def __aenter__(self) -> SDKSession:
+        require_sdk()
+        loop = asyncio.get_running_loop()
+        self._ready: asyncio.Future[SDKSession] = loop.create_future()
+        self._leave = asyncio.Event()
+        self._owner = loop.create_task(_run_session(self._streams, self._options, self._ready, self._leave))
+        try:
+            either: set[asyncio.Future[Any]] = {self._owner, self._ready}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if not self._ready.done():
+                cause = _first_leaf(self._owner.exception())
+                if isinstance(cause, HarnessError):
+                    raise cause
+                raise MCPFailure(self._options.not_connected(failure_reason(cause))) from cause
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self._ready.result()
+
+    async def __aexit__(self, *_: object) -> None:
+        if not self._ready.done():
+            self._owner.cancel()
+        self._leave.set()
+        await _wait_for_end(self._owner)
 
 
 async def _wait_for_end(task: asyncio.Task[None]) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from itertools import count
@@ -121,9 +121,10 @@ Answer = Callable[[str, dict[str, Any]], Awaitable[MCPResult]]
 CALL_ID = "harness/call"  # the key in `_meta` with the number of the call
 
 
-@asynccontextmanager
-async def fake_session(name: str, tools: Sequence[MCPTool], answer: Answer) -> AsyncIterator[MCPSession]:
-    """Open a client session with a server `name` that lists `tools` and calls `answer` for results.
+def fake_session(
+    name: str, tools: Sequence[MCPTool], answer: Answer
+) -> AbstractAsyncContextManager[MCPSession]:
+    """Return a client session with a server `name` that lists `tools` and calls `answer` for results.
 
     `answer(tool, args)` is awaited once for each call with valid arguments. It runs with the context variables of the
     task that called `call_tool`, and is cancelled with that call. If it raises a `HarnessError` (such as
@@ -131,12 +132,9 @@ async def fake_session(name: str, tools: Sequence[MCPTool], answer: Answer) -> A
     exception as a tool error with its text, as from any server.
 
     Raises:
-        WorldError: a tool's schema is not a valid JSON Schema.
+        WorldError: on entering, if a tool's schema is not a valid JSON Schema.
     """
-    fake = _FakeSession(answer)
-    async with connect_memory(build_server(name, tools, fake.serve)) as session:
-        fake.connected(session)
-        yield fake
+    return _FakeSession(name, tools, answer)
 
 
 def text_result(text: str) -> MCPResult:
@@ -184,17 +182,22 @@ class _Call:
     raised: HarnessError | None = None
 
 
-class _FakeSession:
+class _FakeSession(AbstractAsyncContextManager[MCPSession]):
     """Both ends of the scripted server: the client session, and the answers of the server."""
 
-    def __init__(self, answer: Answer) -> None:
-        self._answer = answer
+    def __init__(self, name: str, tools: Sequence[MCPTool], answer: Answer) -> None:
+        self._name, self._tools, self._answer = name, tools, answer
         self._session: SDKSession
         self._calls: dict[int, _Call] = {}
         self._ids = count(1)
 
-    def connected(self, session: SDKSession) -> None:
-        self._session = session
+    async def __aenter__(self) -> MCPSession:
+        self._connection = connect_memory(build_server(self._name, self._tools, self.serve))
+        self._session = await self._connection.__aenter__()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._connection.__aexit__(None, None, None)
 
     async def list_tools(self) -> list[MCPTool]:
         return await self._session.list_tools()

@@ -108,6 +108,7 @@ def test_a_server_is_asked_in_every_loop_of_an_app(run_app: RunApp) -> None:
     """Many apps list the tools of a server by `asyncio.run` while they are imported, and call them in the run."""
     app = """
         import asyncio
+        import logging
 
         from mcp import ClientSession, StdioServerParameters
         from mcp.client.stdio import stdio_client
@@ -120,11 +121,13 @@ def test_a_server_is_asked_in_every_loop_of_an_app(run_app: RunApp) -> None:
                         return [tool.name for tool in (await session.list_tools()).tools]
                     return (await session.call_tool("forecast", {"city": city})).content[0].text
 
-        NAMES = asyncio.run(ask(None))
+        told = []
+        logging.getLogger("asyncio").addFilter(lambda record: told.append(record.getMessage()))
+        NAMES = [asyncio.run(ask(None)) for _ in range(8)][-1]
 
         async def agent(input):
             in_thread = await asyncio.to_thread(lambda: asyncio.run(ask("Rome")))
-            return [NAMES, await ask("Oslo"), in_thread, await ask("Bern")]
+            return [NAMES, await ask("Oslo"), in_thread, await ask("Bern"), told]
     """
     (outcome,) = run_app(
         """
@@ -133,7 +136,7 @@ def test_a_server_is_asked_in_every_loop_of_an_app(run_app: RunApp) -> None:
           - name: it
             input: hi
             mcp: {weather-server: {tools: [{name: forecast, stubs: [{return: sunny, latency: 3}]}]}}
-            expect: {output: [[forecast], sunny, sunny, sunny], call_counts: {mcp: 3}}
+            expect: {output: [[forecast], sunny, sunny, sunny, []], call_counts: {mcp: 3}}
         """,
         {"app.py": app},
     ).values()
