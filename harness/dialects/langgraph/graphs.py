@@ -21,6 +21,8 @@ from harness.time.clock import VirtualTimeLoop
 _OF_NONE: Final = (
     "what sets it later, such as the lifespan of a server, does not run: name a function that makes the graph"
 )
+_OF_RUN: Final = ("checkpointer", "store")
+"""Parameters of a function that makes a graph whose values a run has: None does."""
 _GRAPH: Final = re.compile(r"\b(?:StateGraph|CompiledStateGraph|CompiledGraph|Pregel)\b")
 
 
@@ -73,7 +75,7 @@ def is_factory(found: Callable[..., Any], *, declared: bool = False) -> bool:
     """True for a function without parameters, or whose first one is the `config` or the `runtime`.
 
     One that is `declared` to make a graph, is annotated to return one, or takes a `checkpointer` may have other
-    parameters, which have defaults.
+    parameters, which have defaults, or are for what the run has: `checkpointer` and `store`.
     """
     if hasattr(found, "ainvoke") or not (inspect.isfunction(found) or inspect.ismethod(found)):
         return False
@@ -82,7 +84,7 @@ def is_factory(found: Callable[..., Any], *, declared: bool = False) -> bool:
     ):  # it yields what an agent says
         return False
     parameters = list(inspect.signature(found).parameters.values())
-    required = [each for each in parameters if each.default is each.empty]
+    required = [each for each in parameters if each.default is each.empty and each.name not in _OF_RUN]
     says_so = (
         declared
         or bool(_GRAPH.search(str(found.__annotations__.get("return", ""))))
@@ -117,6 +119,8 @@ def _factory_arguments(
             given[each.name] = Runtime(context=invocation.context)
         elif what:
             given[each.name] = config
+        elif each.name in _OF_RUN and each.default is each.empty:
+            given[each.name] = None
     return given
 
 

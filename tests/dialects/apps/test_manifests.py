@@ -305,12 +305,15 @@ BUILDERS = """
     def saved(checkpointer=None, listener=None):
         return typed().compile(checkpointer=checkpointer)
 
+    def given(checkpointer, *, store, listener=None):
+        return typed().compile(checkpointer=checkpointer, store=store)
+
     def silent(listener=None):
         return saved()
 """
 
 
-@pytest.mark.parametrize("name", ["told", "typed", "saved"])
+@pytest.mark.parametrize("name", ["told", "typed", "saved", "given"])
 def test_a_function_with_defaults_that_looks_like_a_builder_makes_a_graph(run_app: RunApp, name: str) -> None:
     inside = "{name: it, input: {topic: rain}, expect: {path: [work]}}"
     scenarios = f"manifest: app.py:{name}\nscenarios: [{inside}]"
