@@ -1,7 +1,7 @@
-"""Intercepts clients whose connections are made in C, where no closed network stops them: gRPC, and curl_cffi.
+"""Intercepts clients whose connections are made in C or Rust, where no closed network stops them.
 
 No stub can write the answers of gRPC: a chat model is answered elsewhere, any other call is refused. yfinance uses
-curl_cffi.
+curl_cffi, and the search of DuckDuckGo primp.
 """
 
 from __future__ import annotations
@@ -174,3 +174,102 @@ def _to_response(module: Any, session: Any, request: Request, sent: SendResult) 
     response.ok = response.status_code < 400
     response.headers = module.Headers([*sent.response.headers])
     return response
+
+
+# ---------------------------------------------------------------- primp
+
+_METHODS: Final = ("get", "head", "options", "delete", "post", "put", "patch")
+_OPTIONS: Final = ("params", "headers", "cookies", "content", "data", "json", "files")
+"""In the order of its functions."""
+_OF_PRIMP: Final = {"connection": "ConnectError: {}", "timeout": "TimeoutError: {}"}
+
+
+@contextmanager
+def patched_primp(module: Any, interceptor: Interceptor) -> Iterator[None]:
+    """Intercept the requests of the clients of primp. Its functions without a client are those of a new one."""
+
+    def blocking(really: Callable[..., Any]) -> Callable[..., Any]:
+        def request(client: Any, method: str, url: str, *args: Any, **options: Any) -> Any:
+            options |= zip(_OPTIONS, args, strict=False)
+            if not_intercepted.get():
+                return really(client, method, url, **options)
+            received: list[Any] = []
+
+            def send() -> SendResult:
+                try:
+                    received.append(really(client, method, url, **options))
+                except module.PrimpError as error:
+                    return SendResult(None, failure=failure_text(error))
+                return _sent_by_primp(received[0])
+
+            message = _request(client, method, url, **options)
+            sent = interceptor.answer_blocking(message, send)
+            return received[0] if received else _PrimpResponse.of(module, message, sent)
+
+        return request
+
+    def awaited(really: Callable[..., Any]) -> Callable[..., Any]:
+        async def request(client: Any, method: str, url: str, *args: Any, **options: Any) -> Any:
+            options |= zip(_OPTIONS, args, strict=False)
+            if not_intercepted.get():
+                return await really(client, method, url, **options)
+            received: list[Any] = []
+
+            async def send() -> SendResult:
+                try:
+                    received.append(await really(client, method, url, **options))
+                except module.PrimpError as error:
+                    return SendResult(None, failure=failure_text(error))
+                return _sent_by_primp(received[0])
+
+            message = _request(client, method, url, **options)
+            sent = await interceptor.answer(message, send)
+            return received[0] if received else _PrimpResponse.of(module, message, sent)
+
+        return request
+
+    with ExitStack() as patches:
+        for owner, made in ((module.Client, blocking), (module.AsyncClient, awaited)):
+            request = made(owner.request)
+            methods = {name: _of_method(request, name) for name in _METHODS if name in vars(owner)}
+            patches.enter_context(patched(owner, request=request, **methods))
+        names = [name for name in (*_METHODS, "request") if name in vars(module)]
+        functions = {name: _of_new_client(module, name) for name in names}
+        patches.enter_context(patched(module, **functions))
+        yield
+
+
+def _of_method(request: Callable[..., Any], name: str) -> Callable[..., Any]:
+    return lambda client, url, *args, **options: request(client, name.upper(), url, *args, **options)
+
+
+def _of_new_client(module: Any, name: str) -> Callable[..., Any]:
+    return lambda *args, **options: getattr(module.Client(), name)(*args, **options)
+
+
+def _sent_by_primp(response: Any) -> SendResult:
+    headers = kept_response_headers(response.headers.items())
+    return SendResult(Response(response.status_code, "", headers, response.content))
+
+
+class _PrimpResponse:
+    """A response of primp, which only its own client can make."""
+
+    encoding = "utf-8"
+
+    def __init__(self, url: str, response: Response) -> None:
+        self.url, self.status_code, self.content = url, response.status, response.body
+        self.headers, self.cookies = dict(response.headers), dict[str, str]()
+        self.text = self.text_plain = self.text_rich = self.text_markdown = response.body.decode()
+
+    @classmethod
+    def of(cls, module: Any, request: Request, sent: SendResult) -> _PrimpResponse:
+        if sent.response is None:
+            raise to_exception(sent.failure, [module], (module.PrimpError,), _OF_PRIMP)
+        return cls(request.url, sent.response)
+
+    def json(self) -> Any:
+        return json.loads(self.content)
+
+    def read(self) -> bytes:
+        return self.content

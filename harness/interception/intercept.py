@@ -13,7 +13,7 @@ from importlib.abc import MetaPathFinder
 from types import ModuleType
 from typing import Any, Final
 
-from harness.interception.c_clients import patched_curl_cffi, patched_grpc
+from harness.interception.c_clients import patched_curl_cffi, patched_grpc, patched_primp
 from harness.interception.httpx_clients import patched_httpx
 from harness.interception.interceptor import Interceptor
 from harness.interception.real_effects import before_first_effect
@@ -36,6 +36,7 @@ FAMILIES: Final[dict[str, Patch]] = {
     "grpc._channel": patched_grpc,  # blocking
     "grpc.aio._channel": patched_grpc,
     "curl_cffi.requests.session": patched_curl_cffi,
+    "primp": patched_primp,
 }
 """The patch of each family of clients, by the module after whose import it is applied."""
 

@@ -104,6 +104,11 @@ async with aiohttp.ClientSession() as session, session.get(URL) as response:
 from curl_cffi.requests import AsyncSession
 async with AsyncSession() as session:
     return {"found": (await session.get("https://shop.test/items", params={"q": "plum"})).text}""",
+    "primp": 'import primp\nreturn {"found": primp.Client(params={"q": "plum"}).get("https://shop.test/items").text}',
+    "primp_function": 'import primp\nreturn {"found": primp.request("GET", URL).text}',
+    "primp_async": """\
+import primp
+return {"found": (await primp.AsyncClient().get("https://shop.test/items", {"q": "plum"})).text}""",
 }
 CLIENTS = {name: body.replace("URL", '"https://shop.test/items?q=plum"') for name, body in CLIENTS.items()}
 ANY_CLIENT = pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
@@ -280,6 +285,9 @@ REFUSED = {
     "aiohttp": "aiohttp.ClientConnectorError",
     "curl_cffi": "curl_cffi.ConnectionError",
     "curl_cffi_async": "curl_cffi.ConnectionError",
+    "primp": "primp.ConnectError",
+    "primp_function": "primp.ConnectError",
+    "primp_async": "primp.ConnectError",
 }
 TIMED_OUT = {
     "httpx": "httpx.ReadTimeout",
@@ -291,6 +299,9 @@ TIMED_OUT = {
     "aiohttp": "aiohttp.ServerTimeoutError",
     "curl_cffi": "curl_cffi.ReadTimeout",
     "curl_cffi_async": "curl_cffi.ReadTimeout",
+    "primp": "primp.TimeoutError",
+    "primp_function": "primp.TimeoutError",
+    "primp_async": "primp.TimeoutError",
 }
 
 
