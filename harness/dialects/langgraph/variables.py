@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from harness.dialects.langgraph.dialect import App
+from harness.dialects.langgraph.libpq import tell_connections
 from harness.source.imports import repeat_environment
 from harness.time.rebinding import PYTHON, USER, origin, origin_of, when_imported
 
@@ -143,6 +144,7 @@ def _prepare_libraries() -> None:
     when_imported("pydantic_settings", _give_keys)
     when_imported("langchain_core.runnables.graph", _draw_offline)
     when_imported("langgraph.checkpoint.base", _keep_in_memory)
+    tell_connections()
 
 
 def _keep_in_memory(_module: ModuleType) -> None:

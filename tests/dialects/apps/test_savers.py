@@ -198,6 +198,73 @@ def test_an_app_that_connects_by_itself_is_told_the_address_and_what_to_do(
     assert "name a function that makes the graph and takes a `checkpointer`" in error_of(outcome)
 
 
+PSYCOPG = {
+    "site-packages/psycopg2.py": """
+        class OperationalError(Exception):
+            pass
+
+        class extensions:
+            make_dsn = staticmethod(lambda dsn, **_: dsn)
+            parse_dsn = staticmethod(lambda dsn: dict(each.split("=") for each in dsn.split()))
+
+        def connect(dsn=None, *args, **options):
+            return "connected"
+    """,
+    "site-packages/psycopg.py": """
+        class OperationalError(Exception):
+            pass
+
+        class conninfo:
+            def conninfo_to_dict(text, **options):
+                return dict(each.split("=") for each in text.split()) | options
+
+        class Connection:
+            @classmethod
+            def connect(cls, conninfo="", **options):
+                return "connected"
+
+        class AsyncConnection:
+            @classmethod
+            async def connect(cls, conninfo="", **options):
+                return "connected"
+
+        connect = Connection.connect
+    """,
+    "app.py": """
+        import sys
+        from pathlib import Path
+        sys.path.insert(0, str(Path(__file__).with_name("site-packages")))
+        import psycopg, psycopg2
+
+        async def agent(input):
+            tries = [
+                lambda: psycopg2.connect("host=127.0.0.1 dbname=shop"),
+                lambda: psycopg2.connect(host="127.0.0.1", port=6543),
+                lambda: psycopg.connect("host=127.0.0.1"),
+            ]
+            told = []
+            for each in tries:
+                try:
+                    told.append(each())
+                except (psycopg.OperationalError, psycopg2.OperationalError) as error:
+                    told.append(str(error))
+            try:
+                told.append(await psycopg.AsyncConnection.connect(host="10.0.0.1"))
+            except psycopg.OperationalError as error:
+                told.append(str(error))
+            return told
+    """,
+}
+
+
+def test_a_connection_that_psycopg_makes_in_c_is_refused_as_any_other(run_app: RunApp) -> None:
+    outcome = run_app("manifest: app.py:agent\nscenarios: [{name: it, input: hi}]", PSYCOPG)["it"]
+    assert outcome.observed.error is None
+    addresses = [text.rpartition(" ")[2] for text in outcome.observed.output]
+    assert addresses == ["127.0.0.1:5432", "127.0.0.1:6543", "127.0.0.1:5432", "10.0.0.1:5432"]
+    assert all("the network is closed" in text for text in outcome.observed.output)
+
+
 def test_a_checkpointer_that_keeps_a_file_is_the_real_one(run_app: RunApp) -> None:
     library = f"import sqlite3\n{dedent(LIBRARY)}\nclass FileSaver(Saver): pass\n"
     app = """
