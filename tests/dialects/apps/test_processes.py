@@ -1,5 +1,6 @@
 """Each run of an app begins right after the app's import, in a process of its own."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -15,6 +16,9 @@ from harness.cli.main import cli
 from harness.dialects.load import load_graph
 from harness.dialects.request import LoadRequest
 from harness.scenario import app_process
+from harness.scenario.load import load_file
+from harness.scenario.run import run_once
+from harness.settings import Settings
 from tests.dialects.apps.conftest import RunApp, error_of
 
 COUNTING = """
@@ -308,3 +312,27 @@ def test_each_app_is_checked_in_a_process_of_its_own(tmp_path: Path, monkeypatch
     assert "known: first\n" in found
     assert "known: second\n" in found
     assert "dies.scenario.yaml:1:1: error: the process that ran this scenario left with 3" in found
+
+
+def test_a_run_leaves_nothing_to_the_garbage_collector(tmp_path: Path) -> None:
+    """Neither where an HTTP client is intercepted through classes, which refer to themselves."""
+    pytest.importorskip("httplib2")
+    (tmp_path / "app.py").write_text("def agent(input):\n    return input\n", encoding="utf-8")
+    path = tmp_path / "app.scenario.yaml"
+    path.write_text(
+        "{harness: 1, manifest: 'app.py:agent', scenarios: [{name: it, input: hi}]}", encoding="utf-8"
+    )
+    [scenario] = load_file(path).scenarios
+
+    def left() -> list[str]:
+        for _ in range(2):
+            run_once(scenario, Settings(project=tmp_path), seed=0)
+        gc.collect()
+        gc.disable()
+        run_once(scenario, Settings(project=tmp_path), seed=0)
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        gc.set_debug(0)
+        return [repr(type(each)) for each in gc.garbage if type(each).__module__.startswith("harness.")]
+
+    assert app_process.in_own_process(left) == []
