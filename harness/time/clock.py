@@ -28,7 +28,7 @@ from harness.time.one_process import end_if_forked_since, forks, in_one_process
 from harness.time.real import real
 from harness.time.rebinding import USER, current_visit, origin
 from harness.time.selector import JumpingSelector
-from harness.time.turns import Turns, taking_turns
+from harness.time.turns import Turns, is_finished, taking_turns
 from harness.units import PRECISION
 
 _waits_itself: ContextVar[bool] = ContextVar("_waits_itself", default=False)
@@ -72,6 +72,12 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def _wake(self) -> None:
         if not self.is_closed():
             self.call_soon_threadsafe(lambda: None)
+
+    def _write_to_self(self) -> None:
+        """Wake the loop, unless it waits for the current thread: then it looks for work after that, anyway."""
+        turns = self._jumping.turns
+        if turns is None or not turns.loop_waits_for_current:
+            super()._write_to_self()  # type: ignore[misc]
 
     def sleep(self, seconds: float, woken: threading.Event | None = None) -> None:
         """Sleep as `time.sleep` does: in the thread of the loop, which it blocks, or in another one.
@@ -190,7 +196,14 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def shutdown_default_executor(self, timeout: float | None = None) -> Any:
         """Return the work of waiting for worker threads; None if there are none. They take no virtual time."""
-        return super().shutdown_default_executor() if self._default_executor else None  # type: ignore[attr-defined]
+        executor = self._default_executor  # type: ignore[attr-defined]
+        if executor is None:
+            return None
+        if is_finished(executor):  # asyncio starts a thread that waits, and each takes as long as a node
+            executor.shutdown()
+            self._executor_shutdown_called = True
+            return None
+        return super().shutdown_default_executor()
 
     def run_until_complete(self, future: Any) -> Any:
         """Run as asyncio does; after a KeyboardInterrupt, closing the loop does not wait for worker threads.

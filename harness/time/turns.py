@@ -93,6 +93,12 @@ class Turns:
         """True if the current thread takes turns, and has one now."""
         return not self._closed and getattr(self._own, "number", None) is not None
 
+    @property
+    def loop_waits_for_current(self) -> bool:
+        """True if the loop is idle, and goes on when the current thread, which has its turn, gives it back."""
+        number = getattr(self._own, "number", None)
+        return bool(number) and self._loop_is_idle and self._current == number  # _LOOP waits for nobody
+
     @contextmanager
     def turn(self, number: int) -> Iterator[None]:
         """Run the code inside when it is the turn of this thread, and end the turn after it."""
@@ -330,6 +336,11 @@ class _Submitted:
         finally:
             if self._others is not None:
                 self._others.discard(self)
+
+
+def is_finished(pool: Any) -> bool:
+    """True if a pool of threads is known to have nothing to do."""
+    return _unfinished.get(pool) == set()
 
 
 def _begins_at_once(pool: Any, others: int) -> bool:
