@@ -50,7 +50,7 @@ def _end() -> None:
     _exit(0)
 
 
-def in_one_process(function: Callable[P, R], *args: P.args, **named: P.kwargs) -> R:
+def in_one_process(function: Callable[P, R], /, *args: P.args, **named: P.kwargs) -> R:
     """Call a function. A process that it forked and that returns from it, or raises, ends here, with a message.
 
     This holds for a fork of code in C, too.
