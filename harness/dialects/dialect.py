@@ -9,9 +9,8 @@ import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any, Final, Literal, Protocol, cast, get_args
 
 from harness.dialects.request import LoadRequest
@@ -145,10 +144,10 @@ class SupportsEvolution(Dialect, Protocol):
 
 def lazy_function(path: str) -> Callable[[LoadRequest], Any]:
     """Return a member that calls the function at `path` (`package.module:function`), imported at the first call."""
-    found = cache(partial(resolve_name, path))
+    module, _, name = path.partition(":")
 
     def member(request: LoadRequest) -> Any:
-        return found()(request)
+        return getattr(import_module(module), name)(request)
 
     return member
 

@@ -137,7 +137,7 @@ def _connecting(make: Any, needs_server: Callable[[type], bool]) -> Any:
 
 
 _kept: Final[dict[Any, Any]] = {}
-"""What is in memory, by the class and the arguments that would connect it: what is made twice has one content."""
+"""The contents in memory, by the class and the arguments that would connect it: one made twice has one content."""
 
 
 @cache

@@ -303,7 +303,7 @@ def _next_place() -> _Place | None:
 
 
 _unfinished: Final[WeakKeyDictionary[Any, set[object]]] = WeakKeyDictionary()
-"""What pools of threads were given and have not finished. A pool whose threads were there before is not known."""
+"""The work that pools of threads were given and have not finished; not of pools whose threads were there before."""
 
 
 class _Submitted:
