@@ -24,6 +24,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from itertools import islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import ModuleType
@@ -37,6 +38,7 @@ from harness.scenario.leftovers import end_processes
 from harness.scenario.model import Scenario, load_request
 from harness.scenario.outcome import Outcome
 from harness.scenario.process_state import prepare_process
+from harness.scenario.redaction import prepare_redaction
 from harness.settings import RecordMode, Settings
 from harness.source.imports import bundled_data, hide_imported
 from harness.time.readings import clock_readings
@@ -147,13 +149,14 @@ def _fork_runs(connection: Connection, make: Make, *, imports: bool) -> None:
         # A recording tells the instant of an import before its runs: so it is here, in the process of the run.
         before = not imports and given.imported is not None and its_settings.record_mode is RecordMode.NONE
         given = given if imports or before else replace(given, imported=None)
+        prepare_redaction(given, its_settings)
         reading, writing = os.pipe()
         child = fork()
         if not child:
             signal.signal(signal.SIGINT, _left_to_parent)  # not ignored, as programs it starts would be
             if before:
                 _import_app(given, its_settings)
-            imported = partial(_tell_imports, writing, frozenset(sys.modules))
+            imported = partial(_tell_imports, writing, len(sys.modules))
             send_outcomes(connection, partial(make, given, its_settings, numbers), at_end=imported)
         os.close(writing)
         connection.send(child)
@@ -205,11 +208,13 @@ def _import_app(
     return None if refused or set(threading.enumerate()) - threads else files
 
 
-def _tell_imports(pipe: int, before: frozenset[str]) -> None:
-    """Write the names of the installed modules that a run imported to a pipe."""
-    found = [
-        name for name, module in list(sys.modules.items()) if name not in before and _is_installed(module)
-    ]
+def _tell_imports(pipe: int, before: int) -> None:
+    """Write the names of the installed modules that a run imported, after `before` others, to a pipe.
+
+    The others are not looked at: each would be a page of memory that this process no longer shares.
+    """
+    latest = [*islice(reversed(sys.modules), len(sys.modules) - before)] if len(sys.modules) > before else []
+    found = [name for name in reversed(latest) if _is_installed(sys.modules[name])]
     os.write(pipe, " ".join(found)[:_PIPE].encode())
 
 

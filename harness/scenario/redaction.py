@@ -39,6 +39,11 @@ def secrets_of(scenario: Scenario, settings: Settings) -> Secrets:
     return secrets
 
 
+def prepare_redaction(scenario: Scenario, settings: Settings) -> None:
+    """Compile what finds secrets, which each process that is forked from this one would do anew."""
+    secrets_of(scenario, settings).may_be_in({"password": "a text that looks like one with a secret"})
+
+
 @contextmanager
 def redacted_output(secrets: Secrets) -> Iterator[None]:
     """Remove secrets from everything that is printed or logged inside. Variables given to scripts are learned."""

@@ -67,6 +67,9 @@ def preload(request: LoadRequest) -> tuple[str, ...]:
     found = _imported(app, request)
     if hasattr(found, "get_graph") and hasattr(found, "channels"):  # each run has this one
         _edges(found)
+        _nodes(found, "langgraph")
+        _channels(found)
+        keys_of_messages(_input_schema(found))
     return app.folders
 
 
