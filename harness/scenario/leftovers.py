@@ -64,7 +64,7 @@ def leftovers_found(left: list[str]) -> Iterator[None]:
     To be used inside of what restores the state of the process, which they would change again.
     """
     _watch_exit(os.getpid())
-    threads, handlers = sys._current_frames().keys(), _handlers()
+    threads, handlers = set(sys._current_frames()), _handlers()
     _note_children()
     try:
         yield

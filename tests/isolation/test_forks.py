@@ -55,3 +55,11 @@ def test_a_fork_that_comes_back_is_ended_and_told(
     assert [line["verdict"] for line in results()] == ["passed", "passed"]
     assert said.count("(2 runs of 2 scenarios)") == 1
     assert said.count(TOLD) == 2
+
+
+def test_a_fork_that_code_in_c_makes_is_ended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    in_c = FORKS.format(ends="").replace("os.fork()", "__import__('ctypes').CDLL(None).fork()")
+    write_project(tmp_path, in_c, ["forks"], "", "")
+    assert run("run").count(TOLD) == 1
+    assert [line["verdict"] for line in results()] == ["passed"]

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.time.clock import VirtualTimeLoop, in_real_time, real_wait
+from harness.time.clock import VirtualTimeLoop, give_turn, in_real_time, real_wait
 from harness.time.selector import Deadlock
 from harness.units import LONGEST_RUN_S
 
@@ -30,6 +30,7 @@ def test_a_closed_loop_is_freed_without_the_garbage_collector() -> None:
     gc.disable()
     try:
         loop = VirtualTimeLoop()
+        loop.run_until_complete(asyncio.sleep(1))
         freed = weakref.ref(loop)
         loop.close()
         del loop
@@ -80,6 +81,44 @@ def test_tenths_of_seconds_add_up_without_rounding_errors() -> None:
         return now()
 
     assert run(main) == 1.0
+
+
+def test_a_turn_is_given_to_whatever_may_run_now() -> None:
+    """It is `asyncio.sleep(0)` for all others: tasks, callbacks, and timers that are due."""
+
+    async def main() -> list[str]:
+        order: list[str] = []
+
+        async def other() -> None:
+            order.append("task")
+
+        loop = asyncio.get_running_loop()
+        loop.call_at(loop.time(), order.append, "timer")
+        await give_turn()
+        task = asyncio.ensure_future(other())
+        await give_turn()
+        assert task.done()
+        return [*order, "main"]
+
+    assert run(main) == ["timer", "task", "main"]
+
+
+def test_a_turn_that_nobody_takes_is_no_turn_of_the_loop() -> None:
+    async def main() -> Any:
+        loop: Any = asyncio.get_running_loop()
+        turns: list[str] = []
+
+        def run_once() -> None:
+            turns.append("turn")
+            VirtualTimeLoop._run_once(loop)
+
+        loop._run_once = run_once
+        loop.call_later(1, lambda: None)
+        for _ in range(3):
+            await give_turn()
+        return len(turns)
+
+    assert run(main) == 0
 
 
 @given(st.lists(st.floats(min_value=0, max_value=1e6), max_size=8))
