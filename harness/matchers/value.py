@@ -139,13 +139,9 @@ def _misplaced_matchers(
         yield MalformedMatcher((*path, first), message, hint, on_name=True)
 
 
-_SCALARS: Final = frozenset({str, int, float, bool, type(None)})
-"""Types of which a lookup is faster than to find that they are no mappings."""
-
-
 def is_matcher(expected: Any) -> bool:
     """True if `expected` is a mapping whose only key starts with `$`."""
-    if type(expected) in _SCALARS or not isinstance(expected, Mapping) or len(expected) != 1:
+    if not isinstance(expected, Mapping) or len(expected) != 1:
         return False
     key = next(iter(expected))
     return isinstance(key, str) and key.startswith("$")

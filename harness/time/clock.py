@@ -25,10 +25,11 @@ from typing import Any
 
 from harness.ctrl_c import is_from_signal
 from harness.time.one_process import end_if_forked_since, forks, in_one_process
+from harness.time.pools import is_finished
 from harness.time.real import real
 from harness.time.rebinding import USER, current_visit, origin
 from harness.time.selector import JumpingSelector
-from harness.time.turns import Turns, is_finished, taking_turns
+from harness.time.turns import Turns, taking_turns
 from harness.units import PRECISION
 
 _waits_itself: ContextVar[bool] = ContextVar("_waits_itself", default=False)

@@ -20,9 +20,10 @@ from contextvars import ContextVar
 from functools import cache, partial, wraps
 from itertools import count
 from typing import Any, Final, TypeVar
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakSet
 
 from harness.time.one_process import in_one_process
+from harness.time.pools import Submitted
 from harness.time.real import real
 from harness.time.rebinding import PYTHON, bind_names, current_visit, origin
 from harness.time.sleepers import POLL_S, Sleepers
@@ -302,56 +303,6 @@ def _next_place() -> _Place | None:
     return _Place(turns) if turns is not None and turns.is_member else None
 
 
-_unfinished: Final[WeakKeyDictionary[Any, set[object]]] = WeakKeyDictionary()
-"""The work that pools of threads were given and have not finished; not of pools whose threads were there before."""
-
-
-class _Submitted:
-    """Work that a pool of threads is given."""
-
-    def __init__(self, pool: Any) -> None:
-        self._place = _next_place()
-        self._others = _unfinished.get(pool)
-        if self._others is None and not pool._threads:
-            self._others = _unfinished[pool] = set()
-        self._begins_at_once = self._others is not None and _begins_at_once(pool, len(self._others))
-
-    def queue(self, future: concurrent.futures.Future[Any]) -> None:
-        """Note that a thread gets it next."""
-        if self._others is not None:
-            self._others.add(self)
-        if self._begins_at_once and self._place is not None:
-            self._place.expect(future.done)
-
-    def run(self, work: Callable[[], object]) -> None:
-        """Do the work when it is its turn."""
-        if self._place is not None:
-            self._place.run(self._finish, work)
-        else:
-            self._finish(work)
-
-    def _finish(self, work: Callable[[], object]) -> None:
-        try:
-            work()
-        finally:
-            if self._others is not None:
-                self._others.discard(self)
-
-
-def is_finished(pool: Any) -> bool:
-    """True if a pool of threads is known to have nothing to do."""
-    return _unfinished.get(pool) == set()
-
-
-def _begins_at_once(pool: Any, others: int) -> bool:
-    """True if work is certain to get a thread now, beside others: an idle one, or a new one."""
-    if getattr(pool, "_initializer", None) is not None:  # it may take long
-        return False
-    threads = len(pool._threads)
-    is_made = threads < pool._max_workers and not pool._idle_semaphore._value
-    return others < threads or (others == threads and is_made)
-
-
 class _SimpleQueue(queue._PySimpleQueue):  # type: ignore[name-defined, misc]
     """A `queue.SimpleQueue` in whose `get` a thread is seen waiting; that of Python waits in C.
 
@@ -386,7 +337,7 @@ def _hook() -> None:
 
     @wraps(submit)
     def submit_keeping_turn(self: Any, fn: Any, /, *args: Any, **named: Any) -> Any:
-        made.submitted = _Submitted(self)
+        made.submitted = Submitted(self, _next_place())
         return _keeping_turn(submit, self, fn, *args, **named)
 
     @wraps(init)

@@ -45,9 +45,9 @@ from harness.world.scripted import ScriptedWorld
 from harness.world.wire import openai_chat
 from harness.world.wire.format import Refusal, ReplyFactory, WireFormat
 from harness.world.wire.http import (
+    PlainCall,
     WireResponse,
     answer_to,
-    call_of,
     error_response,
     failure_of,
     format_at,
@@ -86,20 +86,6 @@ class _Sent:
     effect: Effect | None = None
     call: int = 0
     began: float = 0.0
-
-
-class _Plain:
-    """A request as a plain one: few model calls are asked for as such, too. The call is made when it is needed."""
-
-    def __init__(self, request: Request, node: str) -> None:
-        self._request, self._node = request, node
-        self._call: HTTPCall | None = None
-
-    def __call__(self) -> HTTPCall:
-        if self._call is None:
-            sent = self._request
-            self._call = call_of(sent.method, sent.url, sent.headers, sent.body, self._node)
-        return self._call
 
 
 class ToolRequests(Interceptor):
@@ -182,7 +168,7 @@ class ToolRequests(Interceptor):
     def _stub_reply(self, request: Request, owner: RealEffect) -> tuple[_StubReply | None, Effect]:
         """Return the reply of the first stub that matches, None if there is none, and the last effect tried."""
         node = owner.effect.node if owner.effect is not None else ""
-        plain = _Plain(request, node)
+        plain = PlainCall(request, node)
         wire = self._wire(request, plain, owner)
         model = current_model_call()
         if wire is None:

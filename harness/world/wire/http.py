@@ -16,7 +16,7 @@ from harness.graph.effects import Effect, HTTPCall, HTTPReply, LLMCall, LLMReply
 from harness.graph.http_call import query_of
 from harness.graph.to_json import from_json, texts_in, to_json
 from harness.graph.world import Answer
-from harness.interception.messages import Response
+from harness.interception.messages import Request, Response
 from harness.interception.patches import kept_request_headers
 from harness.secrets import placeholder, secret_header
 from harness.world.failures import ErrorMapping, MalformedAnswerError, RemoteError
@@ -127,6 +127,21 @@ def call_of(method: str, url: str, headers: Mapping[str, str], body: bytes, node
         "text": text,
     }
     return HTTPCall(name=address, node=node, args=args)
+
+
+class PlainCall:
+    """A request as a plain one: few model calls are asked for as such, too. The call is made when it is needed."""
+
+    def __init__(self, request: Request, node: str) -> None:
+        self._request, self._node = request, node
+        self._call: HTTPCall | None = None
+
+    def __call__(self) -> HTTPCall:
+        """Return the call."""
+        if self._call is None:
+            sent = self._request
+            self._call = call_of(sent.method, sent.url, sent.headers, sent.body, self._node)
+        return self._call
 
 
 def without_keys(effect: Effect) -> Effect:
