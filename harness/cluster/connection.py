@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import logging
 from contextlib import suppress
-from functools import cache
 from typing import Any, Final
 
 from harness.errors import ClusterUnreachable
@@ -17,7 +16,10 @@ PATIENCE_S: Final = 10.0
 _NOBODY: Final = "127.0.0.1:0"
 
 
-@cache
+_clients: Final[dict[str, Any]] = {}
+"""The clients of this process, by address."""
+
+
 def connected(address: str) -> Any:
     """Return the Dask client of a cluster, which stays connected until this process ends.
 
@@ -25,6 +27,12 @@ def connected(address: str) -> Any:
         ExtraMissing: Dask is not installed.
         ClusterUnreachable: the scheduler does not answer.
     """
+    if address not in _clients:
+        _clients[address] = _connect(address)
+    return _clients[address]
+
+
+def _connect(address: str) -> Any:
     distributed = import_extra("distributed", "cluster", "to run on a cluster")
     for name in [each for each in logging.root.manager.loggerDict if each.startswith("distributed")]:
         logging.getLogger(name).setLevel(logging.CRITICAL)  # the command itself says what is wrong
@@ -43,7 +51,8 @@ def connected(address: str) -> Any:
 
 def disconnect(client: Any) -> None:
     """Close the connection to a scheduler that is gone, to which Dask would connect again and again."""
-    connected.cache_clear()
+    for address in [address for address, each in _clients.items() if each is client]:
+        del _clients[address]
     _close(client)
 
 
