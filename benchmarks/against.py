@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from functools import partial
 from math import exp, log, sqrt
 from pathlib import Path
+from shutil import which
 from statistics import fmean, stdev
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -70,6 +71,13 @@ def main() -> None:
     works = given.works or [*WORKS, SUITE[0]]
     if unknown := [name for name in works if name not in (*WORKS, SUITE[0])]:
         parser.error(f"no work {unknown[0]!r}; there are {', '.join([*WORKS, SUITE[0]])}")
+    if given.instructions and which(COUNTED[0]) is None:
+        parser.error("--instructions needs valgrind, which is not installed")
+    if given.pairs < 2:
+        parser.error("--pairs: at least 2, as one tells nothing of the spread")
+    known = ["git", "-C", str(HERE), "rev-parse", "--quiet", "--verify", f"{given.commit}^{{commit}}"]
+    if subprocess.run(known, capture_output=True, check=False).returncode:
+        parser.error(f"no commit {given.commit!r} here")
     with _checked_out(given.commit) as before, compiled_once() as environment:
         for name in works:
             measure = partial(_cost, name, environment=environment, counted=given.instructions)
