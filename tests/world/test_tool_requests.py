@@ -1,84 +1,19 @@
 """HTTP requests of real tools in this process: their answers, their timing, and their trace."""
 
 import asyncio
-import sys
-from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from harness.interception.interceptor import Interceptor, Place
 from harness.interception.messages import PreparedReply, Request, SendResult
 from harness.interception.real_effects import charge_since, current_effects, within_effect
-from harness.scenario.load import load_file
-from harness.scenario.outcome import RunResult
-from harness.scenario.run import run_once
-from harness.settings import Settings
 from harness.time.clock import VirtualTimeLoop
 from harness.time.real import real
 from harness.world.scripted import ScriptedWorld
 from harness.world.spec import WorldSpec
 from harness.world.tool_requests import ToolRequests
-
-MANIFEST = """\
-version: "1.0"
-start_at: fetch
-end_at: [fetch]
-state_schema: {found: {type: str}, more: {type: str}}
-nodes:
-  - {id: fetch, handler: fetch}
-edges: []
-"""
-
-HEAD = """\
-harness: 1
-manifest: agent.yaml
-scenarios:
-- name: it
-  input: {}
-"""
-HANDLERS = "  handlers: {fetch: real_tool.fetch}\n"
-
-Run = Callable[..., RunResult]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    """Run a scenario with these keys, whose only node calls a tool with this body with `state` as its argument."""
-    for name in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-
-    def outcome(body: str, keys: str, manifest: str = MANIFEST) -> RunResult:
-        (tmp_path / "agent.yaml").write_text(manifest, encoding="utf-8")
-        (tmp_path / "real_tool.py").write_text(_function(body), encoding="utf-8")
-        lines = "".join(f"  {line}\n" for line in keys.strip("\n").splitlines())
-        lines += "" if "handlers:" in keys else HANDLERS
-        (tmp_path / "it.scenario.yaml").write_text(HEAD + lines, encoding="utf-8")
-        sys.modules.pop("real_tool", None)
-        return run_once(load_file(tmp_path / "it.scenario.yaml").scenarios[0], Settings(), seed=0)
-
-    yield outcome
-    sys.modules.pop("real_tool", None)
-
-
-def _function(body: str) -> str:
-    lines = "".join(f"    {line}\n" for line in body.strip("\n").splitlines())
-    head = "async def" if "await " in body or "async " in body else "def"
-    return f"{head} fetch(state):\n{lines}"
-
-
-def found(outcome: RunResult) -> str:
-    """Return what the tool put into the state."""
-    assert outcome.observed.error is None, outcome.observed.error
-    text: str = outcome.observed.state["found"]
-    return text
-
-
-def http_calls(outcome: RunResult) -> list[dict[str, Any]]:
-    return [call for call in outcome.observed.calls if call["kind"] == "http"]
-
+from tests.world.tool_runs import CAUGHT, Run, found, http_calls
 
 # Each client gets https://shop.test/items?q=plum, with whatever headers and time-outs it has by itself.
 CLIENTS = {
@@ -123,23 +58,23 @@ http:
 
 
 @ANY_CLIENT
-def test_http_stubs_answer_the_clients_of_real_tools(run: Run, client: str) -> None:
-    outcome = run(client, STUB)
+def test_http_stubs_answer_the_clients_of_real_tools(run_tool: Run, client: str) -> None:
+    outcome = run_tool(client, STUB)
     assert found(outcome) == "3 plums"
     (call,) = http_calls(outcome)
     assert (call["name"], call["node"], call["ok"]) == ("https://shop.test/items", "fetch", True)
 
 
 @ANY_CLIENT
-def test_the_latency_of_a_stub_is_virtual_time_of_the_node(run: Run, client: str) -> None:
-    outcome = run(client, STUB.replace("text:", "latency: 2.5, text:"))
+def test_the_latency_of_a_stub_is_virtual_time_of_the_node(run_tool: Run, client: str) -> None:
+    outcome = run_tool(client, STUB.replace("text:", "latency: 2.5, text:"))
     assert outcome.observed.latency["nodes"] == {"fetch": 2.5}
     assert http_calls(outcome)[0]["latency"] == 2.5
 
 
-def test_a_time_out_of_0_is_no_limit_to_aiohttp(run: Run) -> None:
+def test_a_time_out_of_0_is_no_limit_to_aiohttp(run_tool: Run) -> None:
     client = CLIENTS["aiohttp"].replace("()", "(timeout=aiohttp.ClientTimeout(total=0))", 1)
-    outcome = run(client, STUB.replace("text:", "latency: 2.5, text:"))
+    outcome = run_tool(client, STUB.replace("text:", "latency: 2.5, text:"))
     assert found(outcome) == "3 plums"
     assert outcome.observed.latency["nodes"] == {"fetch": 2.5}
 
@@ -153,16 +88,16 @@ connection.request("GET", "/items?q=plum")
 return {"found": connection.getresponse().read().decode()}"""
 
 
-def test_a_connection_that_was_closed_forgets_the_request_that_was_given_up(run: Run) -> None:
-    outcome = run(GIVEN_UP, STUB)
+def test_a_connection_that_was_closed_forgets_the_request_that_was_given_up(run_tool: Run) -> None:
+    outcome = run_tool(GIVEN_UP, STUB)
     assert found(outcome) == "3 plums"
     assert [call["name"] for call in http_calls(outcome)] == ["https://shop.test/items"]
 
 
 @ANY_CLIENT
-def test_an_unanswered_request_ends_the_run_whatever_the_tool_catches(run: Run, client: str) -> None:
+def test_an_unanswered_request_ends_the_run_whatever_the_tool_catches(run_tool: Run, client: str) -> None:
     lines = "".join(f"    {line}\n" for line in client.splitlines())
-    outcome = run(
+    outcome = run_tool(
         f'try:\n{lines}except Exception:\n    return {{"found": "absorbed"}}', STUB.replace("plum}", "pear}")
     )
     assert outcome.observed.status == "failed"
@@ -208,10 +143,10 @@ AIOHTTP_BODIES = {
 
 @pytest.mark.parametrize(("body", "args", "content_type"), AIOHTTP_BODIES.values(), ids=AIOHTTP_BODIES)
 def test_http_stubs_see_the_body_that_aiohttp_sends(
-    run: Run, body: str, args: str, content_type: str | None
+    run_tool: Run, body: str, args: str, content_type: str | None
 ) -> None:
     client = SENT_BY_AIOHTTP.format(session="", url='"https://shop.test/find"', body=body)
-    outcome = run(client, f'http: [{{url: "https://shop.test/find", args: {{{args}}}, text: 3 plums}}]')
+    outcome = run_tool(client, f'http: [{{url: "https://shop.test/find", args: {{{args}}}, text: 3 plums}}]')
     assert found(outcome) == "3 plums"
     sent = http_calls(outcome)[0]["args"]
     assert sent["method"] == "POST"
@@ -219,9 +154,9 @@ def test_http_stubs_see_the_body_that_aiohttp_sends(
     assert fnmatch(shown, content_type) if content_type else shown is None
 
 
-def test_a_request_of_aiohttp_has_the_base_url_of_its_session(run: Run) -> None:
+def test_a_request_of_aiohttp_has_the_base_url_of_its_session(run_tool: Run) -> None:
     client = SENT_BY_AIOHTTP.format(session='"https://shop.test"', url='"/find"', body="json={}")
-    outcome = run(client, 'http: [{url: "https://shop.test/find", text: 3 plums}]')
+    outcome = run_tool(client, 'http: [{url: "https://shop.test/find", text: 3 plums}]')
     assert (found(outcome), outcome.observed.state["more"]) == ("3 plums", "https://shop.test/find")
 
 
@@ -258,8 +193,8 @@ async with aiohttp.ClientSession() as session, session.request("post", URL, json
 
 
 @pytest.mark.parametrize("client", LOWER_CASE.values(), ids=LOWER_CASE)
-def test_a_method_in_lower_case_makes_a_model_call(run: Run, client: str) -> None:
-    outcome = run(
+def test_a_method_in_lower_case_makes_a_model_call(run_tool: Run, client: str) -> None:
+    outcome = run_tool(
         f'{ASKING}{client}\nreturn {{"found": answer["choices"][0]["message"]["content"]}}',
         "llm: [{model: gpt-4o, when: 'request.prompt == \"plums?\"', reply: 3 plums}]",
     )
@@ -268,12 +203,6 @@ def test_a_method_in_lower_case_makes_a_model_call(run: Run, client: str) -> Non
 
 # ------------------------------------------------------------ errors
 
-CAUGHT = """\
-try:
-{}
-except Exception as error:
-    kinds = [f"{{kind.__module__.partition('.')[0]}}.{{kind.__name__}}" for kind in type(error).__mro__]
-    return {{"found": " ".join(kinds), "more": str(error)}}"""
 
 REFUSED = {
     "httpx": "httpx.ConnectError",
@@ -317,17 +246,17 @@ def caught(client: str) -> str:
     ],
 )
 def test_an_error_is_the_exception_that_the_client_itself_raises(
-    run: Run, client: str, kind: str, raised: str
+    run_tool: Run, client: str, kind: str, raised: str
 ) -> None:
-    outcome = run(caught(client), STUB.replace("text: 3 plums", f"error: {kind}"))
+    outcome = run_tool(caught(client), STUB.replace("text: 3 plums", f"error: {kind}"))
     assert raised in found(outcome).split()
     assert http_calls(outcome)[0]["ok"] is False
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_an_exception_is_raised_as_it_is(run: Run, client: str) -> None:
+def test_an_exception_is_raised_as_it_is(run_tool: Run, client: str) -> None:
     error = "error: {kind: exception, type: LookupError, message: no plums}"
-    outcome = run(caught(client), STUB.replace("text: 3 plums", error))
+    outcome = run_tool(caught(client), STUB.replace("text: 3 plums", error))
     assert outcome.observed.state["more"] == "no plums"
     assert "builtins.LookupError" in found(outcome).split()
 
@@ -370,8 +299,8 @@ return {"found": " ".join(str(answer.status_code) for answer in answers), "more"
 """
 
 
-def test_other_errors_are_statuses_and_stubs_are_taken_in_order(run: Run) -> None:
-    outcome = run(
+def test_other_errors_are_statuses_and_stubs_are_taken_in_order(run_tool: Run) -> None:
+    outcome = run_tool(
         STATUS,
         """
 http:
@@ -383,276 +312,86 @@ http:
     assert (found(outcome), outcome.observed.state["more"]) == ("429 500 404", "2")
 
 
-def test_a_latency_beyond_the_time_out_of_the_client_is_its_time_out(run: Run) -> None:
+def test_a_latency_beyond_the_time_out_of_the_client_is_its_time_out(run_tool: Run) -> None:
     client = (
         'import requests\nreturn {"found": requests.get("https://shop.test/items?q=plum", timeout=2).text}'
     )
     lines = "".join(f"    {line}\n" for line in client.splitlines())
-    outcome = run(CAUGHT.format(lines), STUB.replace("text:", "latency: 3, text:"))
+    outcome = run_tool(CAUGHT.format(lines), STUB.replace("text:", "latency: 3, text:"))
     assert "requests.ReadTimeout" in found(outcome).split()
     assert outcome.observed.latency["nodes"] == {"fetch": 2}
 
 
-def test_latencies_of_blocking_clients_add_up(run: Run) -> None:
+def test_latencies_of_blocking_clients_add_up(run_tool: Run) -> None:
     twice = """\
 import requests
 for _ in range(2):
     text = requests.get("https://shop.test/items?q=plum").text
 return {"found": text}"""
-    outcome = run(twice, STUB.replace("text:", "latency: 1, times: any, text:"))
+    outcome = run_tool(twice, STUB.replace("text:", "latency: 1, times: any, text:"))
     assert outcome.observed.latency["nodes"] == {"fetch": 2}
     assert outcome.trace is not None
     events = [event for event in outcome.trace.rendered() if event["event"] in ("call", "answer")]
     assert [event["at"] for event in events] == [0, 0, 1, 1, 2, 2]  # the handler's own call is around them
 
 
-def test_latencies_of_waiting_clients_pass_side_by_side(run: Run) -> None:
+def test_latencies_of_waiting_clients_pass_side_by_side(run_tool: Run) -> None:
     together = """\
 import asyncio, httpx
 async with httpx.AsyncClient() as client:
     got = await asyncio.gather(*(client.get("https://shop.test/items?q=plum") for _ in range(2)))
     return {"found": got[0].text}"""
-    outcome = run(together, STUB.replace("text:", "latency: 1, times: any, text:"))
+    outcome = run_tool(together, STUB.replace("text:", "latency: 1, times: any, text:"))
     assert outcome.observed.latency["nodes"] == {"fetch": 1}
 
 
-def test_a_request_in_a_thread_belongs_to_the_effect_that_is_under_way(run: Run) -> None:
+def test_a_request_in_a_thread_belongs_to_the_effect_that_is_under_way(run_tool: Run) -> None:
     threads = """\
 from concurrent.futures import ThreadPoolExecutor
 import requests
 with ThreadPoolExecutor(2) as pool:
     got = pool.map(requests.get, ["https://shop.test/items?q=plum"] * 2)
     return {"found": " ".join(response.text for response in got)}"""
-    outcome = run(threads, STUB.replace("text:", "times: any, text:"))
+    outcome = run_tool(threads, STUB.replace("text:", "times: any, text:"))
     assert found(outcome) == "3 plums 3 plums"
     assert [call["node"] for call in http_calls(outcome)] == ["fetch", "fetch"]
 
 
-def test_faults_strike_requests_of_tools(run: Run) -> None:
+def test_faults_strike_requests_of_tools(run_tool: Run) -> None:
     fault = (
         "faults: [{effect: http, name: 'https://shop.test/*', nth: 1, error: connection}]\nallow_unused: true"
     )
-    outcome = run(caught("requests"), STUB + fault)
+    outcome = run_tool(caught("requests"), STUB + fault)
     assert "requests.ConnectionError" in found(outcome).split()
 
 
-def test_a_stub_that_no_tool_used_is_reported(run: Run) -> None:
-    outcome = run('return {"found": "nothing"}', STUB)
+def test_a_stub_that_no_tool_used_is_reported(run_tool: Run) -> None:
+    outcome = run_tool('return {"found": "nothing"}', STUB)
     assert [text.partition(" (")[0] for text in outcome.observed.unused] == [
         "never used: http: text: '3 plums'"
     ]
 
 
-def test_headers_that_carry_keys_are_in_no_trace(run: Run) -> None:
+def test_headers_that_carry_keys_are_in_no_trace(run_tool: Run) -> None:
     client = (
         'import requests\nheaders = {"Authorization": "Bearer sk-planted"}\n'
         'return {"found": requests.get("https://shop.test/items?q=plum", headers=headers).text}'
     )
     stub = STUB.replace("{query: {q: plum}}", "{headers: {authorization: Bearer sk-planted}}")
-    outcome = run(client, stub)
+    outcome = run_tool(client, stub)
     assert found(outcome) == "3 plums"
     assert outcome.trace is not None
     assert "sk-planted" not in str(list(outcome.trace.rendered()))
 
 
-def test_without_http_and_llm_stubs_the_network_is_closed(run: Run) -> None:
-    outcome = run(caught("urllib"), "")
+def test_without_http_and_llm_stubs_the_network_is_closed(run_tool: Run) -> None:
+    outcome = run_tool(caught("urllib"), "")
     assert any("the network is closed" in warning for warning in outcome.observed.warnings)
 
 
-# ------------------------------------------------------------ llm stubs
-
-OPENAI = """\
-from openai import OpenAI
-client = OpenAI(api_key="any")
-messages = [{"role": "user", "content": "plums?"}]
-"""
-ASYNC_OPENAI = OPENAI.replace("OpenAI", "AsyncOpenAI")
-ANTHROPIC = """\
-from anthropic import Anthropic
-client = Anthropic(api_key="any")
-messages = [{"role": "user", "content": "plums?"}]
-"""
-MODELS = {
-    "chat": OPENAI
-    + """\
-answer = client.chat.completions.create(model="gpt-4o", messages=messages)
-return {"found": answer.choices[0].message.content}""",
-    "chat_async": ASYNC_OPENAI
-    + """\
-answer = await client.chat.completions.create(model="gpt-4o", messages=messages)
-return {"found": answer.choices[0].message.content}""",
-    "chat_stream": OPENAI
-    + """\
-chunks = client.chat.completions.create(model="gpt-4o", messages=messages, stream=True)
-return {"found": "".join(chunk.choices[0].delta.content or "" for chunk in chunks)}""",
-    "chat_stream_async": ASYNC_OPENAI
-    + """\
-chunks = await client.chat.completions.create(model="gpt-4o", messages=messages, stream=True)
-return {"found": "".join([chunk.choices[0].delta.content or "" async for chunk in chunks])}""",
-    "responses": OPENAI
-    + """\
-return {"found": client.responses.create(model="gpt-4o", input="plums?").output_text}""",
-    "responses_stream": OPENAI
-    + """\
-events = client.responses.create(model="gpt-4o", input="plums?", stream=True)
-return {"found": "".join(event.delta for event in events if event.type == "response.output_text.delta")}""",
-    "messages": ANTHROPIC
-    + """\
-answer = client.messages.create(model="gpt-4o", messages=messages, max_tokens=9)
-return {"found": answer.content[0].text}""",
-    "messages_stream": ANTHROPIC
-    + """\
-with client.messages.stream(model="gpt-4o", messages=messages, max_tokens=9) as stream:
-    return {"found": "".join(stream.text_stream)}""",
-}
-LLM_STUB = """
-llm:
-  - {node: fetch, model: gpt-4o, when: 'request.prompt == "plums?"', chunks: ["3", " plums"], latency: 1.5}
-"""
-
-
-@pytest.mark.parametrize("client", MODELS.values(), ids=MODELS)
-def test_llm_stubs_answer_the_clients_of_model_providers(run: Run, client: str) -> None:
-    outcome = run(client, LLM_STUB)
-    assert found(outcome) == "3 plums"
-    (call,) = [call for call in outcome.observed.calls if call["kind"] == "llm"]
-    assert (call["name"], call["node"]) == ("gpt-4o", "fetch")
-    assert outcome.observed.latency["nodes"] == {"fetch": 1.5}
-
-
-def test_the_address_of_a_provider_may_be_set_in_the_environment(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://models.test/openai/v1")
-    assert found(run(MODELS["chat"], LLM_STUB)) == "3 plums"
-
-
-def test_a_model_call_that_nothing_answers_ends_the_run(run: Run) -> None:
-    outcome = run(MODELS["chat"], LLM_STUB.replace("gpt-4o", "o3"))
-    message = (outcome.observed.error or {})["message"]
-    assert "nothing answers the call of model 'gpt-4o' in node 'fetch'" in message
-    assert "model is 'gpt-4o', not 'o3'" in message
-
-
-REFUSED_MODELS = """\
-from langchain_anthropic import ChatAnthropic
-from langchain_core.messages import HumanMessage
-from langchain_openai import ChatOpenAI
-asked, other = ChatOpenAI(model="gpt-4o", api_key="any"), ChatOpenAI(model="o3", api_key="any")
-claude = ChatAnthropic(model="gpt-4o", api_key="any")
-text = "nothing"
-try:
-    {}
-except BaseException:
-    text = (await other.ainvoke("plums?")).content
-return {{"found": text}}"""
-ABSORBING = {
-    "ainvoke": 'text = (await asked.ainvoke("plums?")).content',
-    "invoke": 'text = asked.invoke("plums?").content',
-    "agenerate": 'text = str(await asked.agenerate([[HumanMessage("plums?")]] * 2))',
-    "fallbacks": 'text = (await asked.with_fallbacks([other]).ainvoke("plums?")).content',
-    "retries": """\
-retrying = asked.with_retry(stop_after_attempt=3, wait_exponential_jitter=False)
-    text = (await retrying.ainvoke("plums?")).content""",
-    "abatch": 'text = str(await asked.abatch(["plums?"] * 2, return_exceptions=True))',
-    "astream": 'text = "".join([chunk.content async for chunk in asked.astream("plums?")])',
-    "anthropic": 'text = (await claude.with_fallbacks([other]).ainvoke("plums?")).content',
-}
-
-
-@pytest.mark.parametrize("asking", ABSORBING.values(), ids=ABSORBING)
-def test_after_a_model_call_that_nothing_answers_no_other_is_answered(run: Run, asking: str) -> None:
-    outcome = run(REFUSED_MODELS.format(asking), "llm: [{model: o3, times: 3, reply: 3 plums}]")
-    error = outcome.observed.error or {}
-    assert (error["type"], error["node"]) == ("UnscriptedCall", "fetch")
-    assert "nothing answers the call of model 'gpt-4o' in node 'fetch'" in error["message"]
-    assert "nearest stub: llm: reply: '3 plums'" in error["message"]
-    asked = [call for call in outcome.observed.calls if call["kind"] == "llm"]
-    assert [(call["name"], call["ok"]) for call in asked] == [("gpt-4o", False)]
-    assert len(outcome.observed.unused) == 1
-
-
-SIDE_BY_SIDE = """\
-version: "1.0"
-start_at: begin
-end_at: [fetch, other]
-state_schema: {found: {type: str}, begun: {type: str}, more: {type: str}}
-nodes:
-  - {id: begin, handler: begin}
-  - {id: fetch, handler: fetch}
-  - {id: other, handler: other}
-edges: [{source: begin, target: fetch}, {source: begin, target: other}]
-"""
-
-
-def test_after_a_refused_request_a_node_beside_it_performs_no_effect(run: Run) -> None:
-    absorbing = """\
-import asyncio, httpx
-try:
-    httpx.get("https://shop.test/items")
-except BaseException:
-    await asyncio.sleep(9)
-return {"found": "absorbed"}"""
-    keys = """\
-http: [{url: "https://shop.test/orders", text: none}]
-handlers:
-  begin: {return: {begun: "yes"}}
-  fetch: real_tool.fetch
-  other: {return: {more: "yes"}}
-"""
-    outcome = run(absorbing, keys, SIDE_BY_SIDE)
-    error = outcome.observed.error or {}
-    assert (error["type"], error["node"]) == ("UnscriptedCall", "fetch")
-    assert "nothing answers http https://shop.test/items" in error["message"]
-    assert "other" not in [call["name"] for call in outcome.observed.calls]
-
-
-def test_an_error_of_a_model_is_the_client_s_own(run: Run) -> None:
-    body = MODELS["chat"].replace('api_key="any"', 'api_key="any", max_retries=0')
-    lines = "".join(f"    {line}\n" for line in body.splitlines())
-    outcome = run(CAUGHT.format(lines), "llm: [{error: rate_limit}]")
-    assert "openai.RateLimitError" in found(outcome).split()
-
-
-def test_http_stubs_answer_a_provider_s_address_where_no_llm_stub_does(run: Run) -> None:
-    outcome = run(
-        'import requests\nreturn {"found": requests.get("https://api.openai.com/v1/models").json()["data"][0]["id"]}',
-        'http: [{url: "https://api.openai.com/v1/models", json: {data: [{id: mine}]}}]',
-    )
-    assert found(outcome) == "mine"
-
-
-@pytest.mark.parametrize("package", ["openai", "anthropic"])
-def test_a_provider_s_package_is_not_needed_to_answer_as_it_does(
-    run: Run, monkeypatch: pytest.MonkeyPatch, package: str
-) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    url = {
-        "openai": "https://api.openai.com/v1/chat/completions",
-        "anthropic": "https://api.anthropic.com/v1/messages",
-    }[package]
-    body = f"""\
-import httpx
-asked = {{"model": "m", "max_tokens": 9, "messages": [{{"role": "user", "content": "?"}}]}}
-return {{"found": httpx.post("{url}", json=asked).text}}"""
-    assert "good morning" in found(run(body, "llm: [good morning]"))
-
-
-def test_an_answer_that_cannot_be_written_ends_the_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client would take it for a broken connection, and try again."""
-
-    def broken(*_: object) -> None:
-        raise ImportError("no such class in this version")
-
-    monkeypatch.setattr("harness.world.tool_requests.model_response", broken)
-    error = run(MODELS["chat"], "llm: [{reply: hi, times: any}]").observed.error or {}
-    assert "no such class in this version" in error["message"]
-
-
-def test_a_run_has_the_same_digest_each_time(run: Run) -> None:
+def test_a_run_has_the_same_digest_each_time(run_tool: Run) -> None:
     def digest() -> str:
-        trace = run(CLIENTS["requests"], STUB).trace
+        trace = run_tool(CLIENTS["requests"], STUB).trace
         assert trace is not None
         return trace.digest()
 
